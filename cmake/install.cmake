@@ -39,8 +39,8 @@ endforeach()
 foreach(mpi IN LISTS CORNU_MPI_NAMES) # each needs its MPI's library: a component of its own
     install(TARGETS cornu_mpi_${mpi} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/cornu COMPONENT ${mpi})
 endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/include/cornu/cornu.h ${CMAKE_SOURCE_DIR}/include/cornu/options.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cornu
-    COMPONENT development)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/cornu DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+    FILES_MATCHING PATTERN *.h)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 

@@ -1,6 +1,7 @@
 /* CIFAR-10 by six linear convolutions: plan, training with validation, a model file, and
    predictions by the model read back from that file. */
 #include "example.h"
+#include <cornu/tables.h>
 
 /* Show how each operation of a training step will run. */
 static cornu_status print_plan(cornu_model *model)

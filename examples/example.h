@@ -4,6 +4,7 @@
 #define EXAMPLE_H
 
 #include <cornu/cornu.h>
+#include <cornu/data.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
    train/ and test/. The built-in workload augments the photographs as its recipe says, and gets an
    output for each class. */
 #include "example.h"
+#include <cornu/tables.h>
 
 static cornu_status open_photos(const example *e, cornu_model *model, cornu_data **data)
 {

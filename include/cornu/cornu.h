@@ -20,6 +20,10 @@
          return failed;
      }
 
+   Beside it, each for one subject: data.h (batches that come one by one, samples), images.h,
+   trainer.h (a loop of one's own), report.h (scores, what outputs mean), exchange.h (PyTorch's
+   names, ONNX), parallel.h (several processes), tables.h (layers, workloads, devices).
+
    Conventions
    - Every function that can fail returns a cornu_status; CORNU_OK is 0. cornu_last_error() then
      names the file, layer or option, the value found and the value expected. The library never
@@ -112,22 +116,11 @@ CORNU_API void cornu_model_close(cornu_model *model);
 CORNU_API cornu_status cornu_model_summary(const cornu_model *model, char **text);
 /* Keras's to_json() of the model. */
 CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json);
-/* Its compile section as JSON, in the form that cornu_model_compile takes; "null" where it has
- * none. */
-CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
-/* Its fit section as JSON, as the recipe has it; "null" where it has none. */
-CORNU_API cornu_status cornu_model_fit_config(const cornu_model *model, char **json);
-/* Replace the data section of the model's recipe: how samples are scaled, changed at random and
-   standardized (docs/recipes.md), as YAML or JSON; NULL: none. */
-CORNU_API cornu_status cornu_model_set_data(cornu_model *model, const char *section);
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Shape without the batch dimension; `shape` has room for 8 numbers. */
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
 CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *shape,
                                                 int *rank);
-/* Does the model take pictures? Its input is (height, width), (height, width, 1) or (height, width,
-   3) then, and `shape` (height, width, channels); else CORNU_INVALID. */
-CORNU_API cornu_status cornu_model_picture_shape(const cornu_model *model, int64_t shape[3]);
 /* Class names, in the order of the outputs, or of both classes where one output tells two; 0 and
    NULL where they are not known. */
 CORNU_API int cornu_model_class_count(const cornu_model *model);
@@ -170,76 +163,15 @@ CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed)
 /* Take weights by name from a .npz or .safetensors file, or in order from one of Keras's (.keras,
    .h5, .hdf5, .weights.h5) or an .onnx file that is a chain; every weight must be there and fit. */
 CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
-
-/* How a file of weights calls and keeps them. */
-typedef struct cornu_weights_options {
-    /* NULL: as cornu and Keras do; "torch": as PyTorch does in a state_dict that is saved as
-       .safetensors (docs/torch.md). */
-    const char *names;
-    /* cornu_model_load_weights_as: layers, NULL-ended, whose weights stay as they are, such as the
-       last one of a network for other classes: those of the model by these names, and what the file
-       calls so. NULL: none. */
-    const char *const *skip;
-    /* cornu_model_load_weights_as, as Keras has them. by_name: weights go to the layers of the same
-       name, and other layers stay as they are, also where the file has layers more; not of .onnx,
-       nor with `names`. skip_mismatch: what has another shape stays as it is, too; without by_name
-       of Keras 3's files alone, whose layers go by class and order. A file without weights for any
-       layer is CORNU_BAD_FILE. on_notice (may be NULL) is told how many layers there were weights
-       for, and what stays. */
-    bool by_name, skip_mismatch;
-    void (*on_notice)(void *user, const char *line);
-    void *user;
-    uint64_t reserved[4]; /* 0 */
-} cornu_weights_options;
-
-CORNU_API cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
-                                                   const cornu_weights_options *options);
-/* Write weights alone, for cornu_model_load_weights_as, to a .safetensors file, atomically; without
-   `names` also to one of Keras's. */
-CORNU_API cornu_status cornu_model_save_weights(const cornu_model *model, const char *path,
-                                                const cornu_weights_options *options);
 /* Write weights, optimizer state, recipe and position to one .safetensors, .keras, .h5 or .hdf5
    file, atomically; to .weights.h5 weights and optimizer state alone. */
 CORNU_API cornu_status cornu_model_save(const cornu_model *model, const char *path);
-
-typedef struct cornu_export_options {
-    /* The input is uint8 pixels, and what cornu does to those first (its scale, standardization) is
-       in the file; else the input is what the network itself sees: pixels scaled, and standardized
-       where the recipe says so. */
-    bool preprocess;
-    uint64_t reserved[8]; /* 0 */
-} cornu_export_options;
-
-/* Write the network for prediction as ONNX (opset 17), atomically: "input" [batch][input shape],
-   images NHWC, to "output", the batch of any size, the weights inside. Metadata: class_names, a
-   list as JSON, where they are known; of networks of pictures, without `preprocess`, pixel_scale,
-   which pixels are to be multiplied by. CORNU_UNSUPPORTED in a build without ONNX. */
-CORNU_API cornu_status cornu_model_export_onnx(const cornu_model *model, const char *path,
-                                               const cornu_export_options *options);
-
-/* All that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense", "name":
-   "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true, "alias":
-   false, "stands_for": null, "default": null, "choices": []}, ...]}, ...], "activations",
-   "initializers", "losses", "metrics", "optimizers", "schedules", "callbacks"}. Names and order are
-   Keras's. An option's type "neutral" is Keras's own and is taken only at one of `choices`;
-   "ignored" has no effect. "alias": read, and not among what Keras's class takes today;
-   "stands_for" is the option that it spells otherwise ("alpha" of LeakyReLU: "negative_slope"),
-   null where it is one of its own. */
-CORNU_API cornu_status cornu_tables(char **json);
-
-/* The built-in workloads: their ids, in order; NULL past the end. */
-CORNU_API const char *cornu_workload_name(int index);
-/* The recipe of one, as YAML. */
-CORNU_API cornu_status cornu_workload_recipe(const char *name, char **yaml);
-/* Make a built-in workload, as it was opened, tell so many classes apart: its last layer with units
-   gets as many. CORNU_INVALID for other models, and where it has weights by now. */
-CORNU_API cornu_status cornu_model_set_outputs(cornu_model *model, int64_t classes);
 
 /* ---- data ------------------------------------------------------------------------------- */
 
 typedef struct cornu_data cornu_data;
 
-typedef struct cornu_ranks cornu_ranks; /* several processes that train together: see below */
+typedef struct cornu_ranks cornu_ranks; /* several processes that train together: parallel.h */
 
 typedef struct cornu_data_options {
     /* Where to look for a named set or a recipe's data, and nowhere else: its folder, or one that
@@ -318,16 +250,11 @@ CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
                                                  const cornu_data_options *options,
                                                  cornu_data **data);
 
-/* Change a built-in workload that has no weights yet for data which was opened for it with
-   options.other_data: its last layer gets a unit a class (cornu_model_set_outputs), and its recipe
-   keeps which data that was. *told (may be NULL) is one line of what changed, or NULL. */
-CORNU_API cornu_status cornu_model_adapt(cornu_model *model, const cornu_data *data, char **told);
-
 typedef struct cornu_arrays {
     int64_t count;         /* samples */
     int rank;              /* of one sample, up to 4 */
     int64_t shape[4];      /* of one sample, e.g. {28, 28, 1} */
-    const uint8_t *pixels; /* [count][shape], scaled as a model asks for (below); or NULL */
+    const uint8_t *pixels; /* [count][shape], scaled as cornu_data_from_arrays says; or NULL */
     const float *values;   /* [count][shape], taken as they are; or NULL */
     const int32_t *labels; /* [count] class numbers; or NULL */
     const float *targets;  /* [count][target_size]; or NULL */
@@ -346,50 +273,6 @@ typedef struct cornu_arrays {
    notice, cornu_model_summary shows it, and a model file keeps it. */
 CORNU_API cornu_status cornu_data_from_arrays(const cornu_arrays *train, const cornu_arrays *test,
                                               cornu_data **data);
-/* The same without a copy: the arrays must stay as they are until the data is closed. */
-CORNU_API cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *test,
-                                           cornu_data **data);
-
-/* Batches that come one by one, from a generator, a queue or a socket, say. */
-typedef struct cornu_stream {
-    /* What a batch looks like, such as the first one: its shape, the usual number of samples, and
-       by pointers that are not NULL what it has. What these point at is not read. */
-    cornu_arrays like;
-    int64_t
-        batches; /* of a pass over the data, where that is known; else 0: it ends when it ends */
-    /* Fill in the next batch, which looks like `like` but for the number of samples; it is read
-       until the next call. count 0: the pass is over; the next call begins another. CORNU_STOPPED
-       stops the work between two steps; any other status but CORNU_OK is an error. */
-    cornu_status (*next)(void *user, cornu_arrays *batch);
-    void *user;
-    uint64_t reserved[8]; /* 0 */
-} cornu_stream;
-
-/* A data set of batches, in its training split, for cornu_fit and cornu_evaluate: it is neither
-   shuffled nor divided, and has no count. cornu_fit takes steps_per_epoch batches an epoch, else a
-   pass; where a pass that was just begun has none left, training ends. */
-CORNU_API cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **data);
-/* Image files of the caller's choice as a data set: all in the training split, in this order. */
-typedef struct cornu_image_files {
-    int64_t count;
-    const char *const *paths;       /* [count] */
-    const int32_t *labels;          /* [count] class numbers; NULL: none, as for predictions */
-    const char *const *class_names; /* [class_count]; NULL: unknown */
-    int class_count;
-    bool fewer_classes;   /* than the outputs of a model that they train: no error */
-    uint64_t reserved[7]; /* 0 */
-} cornu_image_files;
-/* The options are those of image folders; the split and where to look mean nothing. With `strict`,
-   and with `background` where its sample is needed, a file that cannot be read is an error
-   (CORNU_BAD_FILE); without it is left out and told, as in folders. */
-CORNU_API cornu_status cornu_data_from_files(const cornu_image_files *files,
-                                             const cornu_data_options *options, cornu_data **data);
-
-/* Random pixels and labels of the given shape, for timing. */
-CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
-                                           int64_t count, uint64_t seed, cornu_data **data);
-/* What a network sees of this data is each of its numbers times `scale`, whatever a recipe says. */
-CORNU_API cornu_status cornu_data_set_scale(cornu_data *data, double scale);
 CORNU_API void cornu_data_close(cornu_data *data);
 
 typedef struct cornu_data_info {
@@ -404,127 +287,7 @@ typedef struct cornu_data_info {
 } cornu_data_info;
 
 CORNU_API cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info);
-
-/* How the files of an image folder became samples so far. */
-typedef struct cornu_data_loading {
-    int64_t files;                         /* in all; 0: the data is no image folder */
-    int64_t decoded;                       /* counted each time where nothing is kept */
-    int64_t cached;                        /* found in the cache file of an earlier run */
-    int64_t skipped;                       /* what was found in the folder and cannot be used */
-    int workers;                           /* threads that decode */
-    double decode_seconds, resize_seconds; /* computed, by all workers together */
-    double wait_seconds;                   /* that training and evaluation waited for samples */
-    uint64_t reserved[8];                  /* 0 */
-} cornu_data_loading;
-CORNU_API cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *loading);
-/* Are the samples pictures, as in cornu_model_picture_shape? */
-CORNU_API cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t shape[3]);
 CORNU_API const char *cornu_data_class_name(const cornu_data *data, int index);
-/* Samples of each class in a split, as far as their files are known to be readable:
-   counts[classes], where `classes` is info.class_count. */
-CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_split split,
-                                               int64_t *counts, int classes);
-/* The numbers of a split's samples as they are stored; of image folders, which need not be decoded
-   yet, 0 to 255. */
-typedef struct cornu_data_values {
-    bool bytes; /* uint8; else floats */
-    double low, high;
-    double scale;         /* a sample's floats are the numbers times this (cornu_data_sample) */
-    double black, white;  /* of a sample's floats, in a picture of them: bytes run from 0 to 255,
-                             floats from 0 to 1 or as far as they do */
-    uint64_t reserved[6]; /* 0 */
-} cornu_data_values;
-CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
-                                             cornu_data_values *values);
-/* Shapes, range of values and classes with their counts, a line or two a split. */
-CORNU_API cornu_status cornu_data_summary(const cornu_data *data, char **text);
-/* A split's samples and targets as they lie in memory, for reading; they live as long as the data.
-   CORNU_UNSUPPORTED for an image folder, whose samples come and go. */
-CORNU_API cornu_status cornu_data_view(const cornu_data *data, cornu_split split,
-                                       cornu_arrays *arrays);
-/* One sample as floats [shape] and its class (-1 where none): scaled as the model sees it that the
-   data was opened for, else in 0..1 (uint8 pixels). */
-CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
-                                         float *values, int64_t count, int *label);
-/* The same for an image as the model's recipe changes it at random (data.augment) in an epoch of a
-   training run with this seed; before any standardization. */
-CORNU_API cornu_status cornu_data_changed_sample(const cornu_data *data, cornu_split split,
-                                                 int64_t index, const cornu_model *model,
-                                                 uint64_t seed, int64_t epoch, float *values,
-                                                 int64_t count);
-/* The file of a sample of an image folder, which lives as long as the data; NULL where there is
-   none. `index` counts every file of the split, as in cornu_data_batch. */
-CORNU_API const char *cornu_data_sample_file(const cornu_data *data, cornu_split split,
-                                             int64_t index);
-/* The same where `index` counts as cornu_data_sample does: only files that can be read, for which
-   all are read. */
-CORNU_API const char *cornu_data_readable_file(const cornu_data *data, cornu_split split,
-                                               int64_t index);
-typedef struct cornu_batch_options {
-    /* What happens to the samples: a recipe's data section, YAML or JSON, of which scale and
-       augment count; NULL: scaled as cornu_data_sample has it. */
-    const char *section;
-    uint64_t seed; /* of what is random */
-    int64_t epoch;
-    uint64_t reserved[8]; /* 0 */
-} cornu_batch_options;
-/* Many images as a step of a training run with this seed sees them in this epoch: changed at random
-   as data.augment says, scaled, and standardized by themselves (not by a model's statistics, which
-   are CORNU_UNSUPPORTED). values: floats [count][shape], `size` in all. `index` counts every file
-   of a split, readable or not; one that is not is CORNU_BAD_FILE. Threads share the work. */
-CORNU_API cornu_status cornu_data_batch(const cornu_data *data, cornu_split split,
-                                        const int64_t *index, int64_t count,
-                                        const cornu_batch_options *options, float *values,
-                                        int64_t size);
-typedef struct cornu_image_options {
-    int64_t height, width;     /* 0, 0: the picture's own */
-    int64_t channels;          /* 1 or 3; 0: the picture's own */
-    const char *interpolation; /* as in cornu_data_options; NULL: nearest */
-    bool keep_aspect_ratio;    /* as in cornu_data_options */
-    uint64_t reserved[8];      /* 0 */
-} cornu_image_options;
-/* Decode a picture to bytes [height][width][channels], to be given back with cornu_free; `shape`
-   gets its sizes. It is the file `path`, or, where `file` is given, these `size` bytes of one,
-   which messages then call `path`. */
-CORNU_API cornu_status cornu_image_load(const char *path, const void *file, size_t size,
-                                        const cornu_image_options *options, uint8_t **pixels,
-                                        int64_t shape[3]);
-/* Read an image file (JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM, PPM) as floats
-   [height][width][channels] in 0..1, resized to the nearest pixels. */
-CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
-                                        int64_t channels, float *values);
-/* Read an image file as the model's recipe reads those of a folder: floats of the input's shape,
-   resized as the recipe says and scaled as the model sees it in training. */
-CORNU_API cornu_status cornu_model_read_image(const cornu_model *model, const char *path,
-                                              float *values);
-/* The same for many: what the recipe says, read once. */
-typedef struct cornu_image_reading {
-    int64_t shape[3];          /* height, width, channels */
-    const char *interpolation; /* "nearest", ...; lives as long as the model */
-    double scale;              /* the floats are pixels (0 to 255) times this */
-    bool keep_aspect_ratio;    /* of the middle of each picture, as in cornu_data_options */
-    uint64_t reserved[7];      /* 0 */
-} cornu_image_reading;
-/* CORNU_INVALID where the model takes no pictures. */
-CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,
-                                                 cornu_image_reading *reading);
-/* `values` has room for the floats of reading->shape. Errors as of cornu_image_read. */
-CORNU_API cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char *path,
-                                           float *values);
-/* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
-CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
-                                             int64_t channels, const float *values);
-
-/* The named data sets, in order; false past the end. */
-typedef struct cornu_dataset_info {
-    const char *name;
-    const char *title;
-    const char *url;      /* of the first file, or NULL */
-    int64_t bytes;        /* to download */
-    char folder[1024];    /* where it is on this machine; "" where it is not */
-    uint64_t reserved[8]; /* 0 */
-} cornu_dataset_info;
-CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);
 
 /* ---- training --------------------------------------------------------------------------- */
 
@@ -579,34 +342,6 @@ typedef struct cornu_position {
 } cornu_position;
 /* Of the model as it is now; may be asked from within should_stop. */
 CORNU_API cornu_status cornu_model_position(const cornu_model *model, cornu_position *position);
-
-/* ---- several processes ------------------------------------------------------------------ */
-
-/* Processes that an MPI launcher has started (mpirun, srun), on one machine or several: the ranks 0
-   to count-1, a power of two. cornu_fit trains one model with all of them (cornu_ranks). */
-
-/* Join the others; all of them do. *ranks is NULL where there are none, which is as good. At most
-   once in a process, which leaves MPI to cornu from then on; the plug-in for the launcher's MPI,
-   libcornu-mpi-openmpi.so or libcornu-mpi-mpich.so, is opened for it. */
-CORNU_API cornu_status cornu_ranks_open(cornu_ranks **ranks);
-/* How many there are, and which one this is; 1 and 0 for NULL. */
-CORNU_API int cornu_ranks_count(const cornu_ranks *ranks);
-CORNU_API int cornu_ranks_number(const cornu_ranks *ranks);
-/* "rank 1 (hostname)"; "" for NULL. Valid until they are closed. */
-CORNU_API const char *cornu_ranks_name(const cornu_ranks *ranks);
-/* The same before they are joined, as the launcher tells it: the count, and *rank. */
-CORNU_API int cornu_ranks_launched(int *rank);
-/* Tell the others that this process ends with `status`, for which there is a message, so that they
-   do not wait for it; returns it, with the rank's name before the message. Nothing is told of what
-   they know: CORNU_OK, CORNU_NOT_A_NUMBER, CORNU_RANK, or what differs between them. `ranks` may be
-   NULL. cornu_fit does so itself. */
-CORNU_API cornu_status cornu_ranks_end(cornu_ranks *ranks, cornu_status status);
-/* Everybody's `size` bytes, in the order of ranks, to everybody: all[count * size]. All of them do,
-   with the same size; NULL: `own` alone. Where another one fails, CORNU_RANK or CORNU_NETWORK. */
-CORNU_API cornu_status cornu_ranks_share(cornu_ranks *ranks, const void *own, void *all,
-                                         size_t size);
-/* All of them do; unless something failed it waits for the others. */
-CORNU_API void cornu_ranks_close(cornu_ranks *ranks);
 
 typedef struct cornu_history cornu_history;
 
@@ -708,165 +443,12 @@ typedef struct cornu_run_options {
 CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
                                       const cornu_run_options *options, cornu_scores *scores);
 
-/* Which classes a model takes for which, and what follows from that; made by one evaluation.
-   Samples count once each, whatever their weights. The predicted class is the largest output (class
-   1 above 0.5 of a single probability), the true one the target's number or its largest share. */
-typedef struct cornu_report cornu_report;
-/* cornu_evaluate, and the report of it; `scores` may be NULL. CORNU_UNSUPPORTED where outputs are
-   no row of classes; CORNU_INVALID where a target is of no class, or of several alike. */
-CORNU_API cornu_status cornu_evaluate_report(cornu_model *model, const cornu_data *data,
-                                             const cornu_run_options *options, cornu_scores *scores,
-                                             cornu_report **report);
-CORNU_API void cornu_report_close(cornu_report *report);
-
-typedef struct cornu_report_info {
-    int64_t classes, samples;
-    int64_t correct;   /* of the samples: accuracy is their share */
-    int64_t undecided; /* predicted as no class, as all their outputs were NaN */
-    int64_t errors;    /* for cornu_report_error: misclassified samples, at most 1000 */
-    int64_t top_k;     /* as asked for, at most `classes` */
-    double accuracy, top_k_accuracy;
-    uint64_t reserved[8]; /* 0 */
-} cornu_report_info;
-CORNU_API cornu_status cornu_report_info_get(const cornu_report *report, cornu_report_info *info);
-
-/* Of a class or a mean over the classes: what scikit-learn's classification_report(labels =
-   range(classes), zero_division = 0) has, so 0 where the divisor is 0: precision of what was never
-   predicted, recall of what there is no sample of, F1 of what is neither. */
-typedef struct cornu_class_scores {
-    const char *name; /* NULL where it is not known; lives as long as the report */
-    double precision; /* of the samples predicted as the class, the share that are */
-    double recall;    /* of the samples of the class, the share predicted as such */
-    double f1;        /* 2 precision recall / (precision + recall) */
-    int64_t support;  /* samples of the class */
-    int64_t predicted;
-    uint64_t reserved[8]; /* 0 */
-} cornu_class_scores;
-/* By a class's number, or one of the means: of all classes alike, or by their support. */
-enum { CORNU_MACRO_AVERAGE = -1, CORNU_WEIGHTED_AVERAGE = -2 };
-CORNU_API cornu_status cornu_report_class(const cornu_report *report, int64_t index,
-                                          cornu_class_scores *scores);
-/* Samples of class `truth` predicted as `predicted` (-1: as none); 0 of classes that are not there.
- */
-CORNU_API int64_t cornu_report_count(const cornu_report *report, int64_t truth, int64_t predicted);
-
-typedef struct cornu_confusion {
-    int64_t truth, predicted, count;
-    uint64_t reserved[2]; /* 0 */
-} cornu_confusion;
-/* The `most` pairs of different classes with the most samples, the largest first, none with 0.
-   Returns how many there are. */
-CORNU_API int64_t cornu_report_confusions(const cornu_report *report, int64_t most,
-                                          cornu_confusion *confusions);
-
-/* A misclassified sample. */
-typedef struct cornu_report_error {
-    int64_t sample; /* its number, as cornu_data_batch and cornu_data_sample_file count; in a stream
-                       from the first batch on */
-    int64_t truth, predicted; /* -1: predicted as none */
-    double
-        value; /* that of the predicted class (cornu_model_class_values); NaN where there is none */
-    const char *file;     /* in an image folder; else NULL; lives as long as the report */
-    uint64_t reserved[4]; /* 0 */
-} cornu_report_error;
-/* In order: the most certain of the wrong class first. */
-CORNU_API cornu_status cornu_report_error_get(const cornu_report *report, int64_t index,
-                                              cornu_report_error *error);
-
-/* All of it as JSON (docs/evaluation.md). */
-CORNU_API cornu_status cornu_report_json(const cornu_report *report, char **json);
-/* Write it atomically: FILE.json, the same; FILE.png, a picture of the matrix, whose rows are true
-   classes and whose columns are predicted ones. */
-CORNU_API cornu_status cornu_report_write(const cornu_report *report, const char *path);
-/* The first `most` (0: 64) misclassified samples as a sheet of pictures with their classes; `data`
-   is that of the evaluation. CORNU_UNSUPPORTED where samples are no pictures or came by a stream.
- */
-CORNU_API cornu_status cornu_report_write_misclassified(const cornu_report *report,
-                                                        const cornu_data *data, int64_t most,
-                                                        const char *path);
-
 /* Outputs [count][output shape] of `count` inputs [count][input shape]. */
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
-
-/* A model that is trained, tested and asked batch by batch, by a loop of the caller's own. While it
-   is open, as within the callbacks of cornu_fit, the model's weights can be read and written, the
-   model saved, evaluated and asked for predictions; no other function may change or train it. */
-typedef struct cornu_trainer cornu_trainer;
-/* Of the options only those of the device count. */
-CORNU_API cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *options,
-                                          cornu_trainer **trainer);
-/* One optimizer step on a batch, or its loss alone; `scores` (may be NULL) are the means over all
-   batches since the opening or the last reset, before each step's update. Pixels are scaled as in
-   cornu_data_from_arrays. */
-CORNU_API cornu_status cornu_trainer_train(cornu_trainer *trainer, const cornu_arrays *batch,
-                                           cornu_scores *scores);
-CORNU_API cornu_status cornu_trainer_test(cornu_trainer *trainer, const cornu_arrays *batch,
-                                          cornu_scores *scores);
-/* As cornu_predict, in one batch. */
-CORNU_API cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs,
-                                             int64_t count, float *outputs);
-CORNU_API cornu_status cornu_trainer_reset(cornu_trainer *trainer);
-/* Copy weights and optimizer state into the model, which otherwise stays as it was at the opening.
- */
-CORNU_API cornu_status cornu_trainer_pull(cornu_trainer *trainer);
-CORNU_API void cornu_trainer_close(cornu_trainer *trainer);
-
-/* Would cornu_predict fit into memory with `count` samples at a time, together with the caller's
-   inputs and outputs? CORNU_OUT_OF_MEMORY, with what it needs and what is free, where it would not.
-   Nothing is allocated; `options` as in cornu_predict. */
-CORNU_API cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
-                                           const cornu_run_options *options);
-/* The same for cornu_evaluate with a batch of 1, its data left out: no batch of what is refused
-   here fits. (cornu_evaluate itself refuses a batch that is too large.) */
-CORNU_API cornu_status cornu_evaluate_check(const cornu_model *model,
-                                            const cornu_run_options *options);
-/* The same for `bytes` of the caller's own, called `what` in the message. */
-CORNU_API cornu_status cornu_memory_check(const char *what, int64_t bytes);
 /* Would cornu_fit take this data: its shapes, its classes by number or name, its targets? What is
    wrong is CORNU_INVALID with cornu_fit's message. Nothing is changed. */
 CORNU_API cornu_status cornu_fit_check(const cornu_model *model, const cornu_data *data);
-/* Bytes of the host's memory that cornu_fit will take beside the data, as far as that is known
-   before: weights, slots, buffers, and for what kernels need besides as much as the buffers. Of the
-   options those of the device, and the batch, count; NULL: the defaults. */
-CORNU_API cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options *options,
-                                        int64_t *bytes);
-
-/* ---- what outputs say ------------------------------------------------------------------- */
-
-typedef enum cornu_output_kind {
-    /* Probabilities: the last activation is softmax or sigmoid, or the loss is from_logits. */
-    CORNU_OUTPUT_PROBABILITY = 0,
-    CORNU_OUTPUT_LOGIT = 1, /* nothing tells what the outputs are; the larger, the likelier */
-    CORNU_OUTPUT_VALUE = 2  /* numbers that mean themselves: a loss such as mean_squared_error */
-} cornu_output_kind;
-
-typedef struct cornu_output_info {
-    cornu_output_kind kind;
-    /* Outputs of a sample; 2 where its one output is the probability of class 1. */
-    int64_t classes;
-    uint64_t reserved[8]; /* 0 */
-} cornu_output_info;
-
-CORNU_API cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info *info);
-/* Outputs [count][output shape], as cornu_predict gives them, as values [count][classes] of the
-   model's output kind: outputs under a loss that is from_logits go through its softmax or sigmoid,
-   and one probability p becomes 1 - p and p. */
-CORNU_API cornu_status cornu_model_class_values(const cornu_model *model, const float *outputs,
-                                                int64_t count, float *values);
-
-typedef struct cornu_class_value {
-    int64_t index;    /* of the class */
-    const char *name; /* NULL where it is not known; lives as long as the model */
-    float value;
-    uint64_t reserved[2]; /* 0 */
-} cornu_class_value;
-
-/* The `most` classes of the largest values of one sample, values[classes], largest first and of
-   equal ones the first; NaN is none of them. A single probability is of class 1 above 0.5, as
-   Keras's accuracy has it. Returns how many there are. */
-CORNU_API int64_t cornu_model_top_classes(const cornu_model *model, const float *values,
-                                          int64_t most, cornu_class_value *top);
 
 /* One row an epoch. Columns: loss, metrics, val_loss, val_metrics, learning_rate, seconds. */
 CORNU_API int cornu_history_epochs(const cornu_history *history);
@@ -879,55 +461,7 @@ CORNU_API double cornu_history_value(const cornu_history *history, int epoch, in
 CORNU_API const char *cornu_history_callbacks(const cornu_history *history);
 /* Seconds that cornu_fit took in all: opening the device, plans and files besides the epochs. */
 CORNU_API double cornu_history_seconds(const cornu_history *history);
-/* Curves, table, network, data (may be NULL) and versions as one self-contained page, written
-   atomically. */
-CORNU_API cornu_status cornu_history_write_html(const cornu_history *history,
-                                                const cornu_model *model, const cornu_data *data,
-                                                const char *path);
 CORNU_API void cornu_history_close(cornu_history *history);
-
-/* ---- devices ---------------------------------------------------------------------------- */
-
-typedef struct cornu_device_info {
-    char name[64];         /* what --device takes: "cpu", "cuda:0", "opencl:0" */
-    char description[256]; /* "Intel Xeon ... 2 cores, AVX-512" */
-    char libraries[128];   /* "oneDNN 2.6.3" */
-    bool available;
-    char reason[256]; /* why it is not available, or what it has to do without; what to install */
-    char bus_id[32];  /* GPUs: "0000:01:00.0"; else "" */
-    char capability[16]; /* GPUs: compute capability, "9.0"; else "" */
-    char driver[64];     /* GPUs: the driver's version; else "" */
-    int64_t memory_bytes, memory_free_bytes;
-    int threads;
-    bool gpu;             /* it is a GPU; OpenCL also drives CPUs */
-    uint64_t reserved[8]; /* 0 */
-} cornu_device_info;
-
-/* Devices that this build knows, in order; false past the end. */
-CORNU_API bool cornu_device_info_get(int index, cornu_device_info *info);
-
-typedef struct cornu_explain_options {
-    const char *device;     /* as in cornu_fit_options */
-    const char *precision;  /* as in cornu_fit_options */
-    bool exact_convolution; /* as in cornu_fit_options */
-    int threads;
-    int64_t batch;                   /* 0: as the recipe says, else 32 */
-    bool run;                        /* time each operation and relate it to the measured limits */
-    bool (*should_stop)(void *user); /* may be NULL */
-    void *user;
-    uint64_t reserved[8]; /* 0 */
-} cornu_explain_options;
-
-/* The plan of one training step as a table: operation, shape, kernel, why others refused, FLOPs,
-   bytes; with `run`, time and share of the measured limit. */
-CORNU_API cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options,
-                                     char **text);
-
-/* Versions of the program, its compiler, the libraries while they run and as it was built with
-   them, system, processor and devices with their drivers: for bug reports. */
-CORNU_API cornu_status cornu_versions(char **text);
-/* The environment variables that cornu reads, as a table with their present values. */
-CORNU_API cornu_status cornu_environment(char **text);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /* Errors, buffers and callbacks between Python and the library. */
 #include "extension.h"
+#include <cornu/trainer.h>
 #include <string.h>
 #include <time.h>
 

@@ -1,5 +1,6 @@
 /* A cornu_data. */
 #include "extension.h"
+#include <cornu/data.h>
 
 PyObject *wrap_data(PyObject *module, cornu_data *data)
 {

@@ -1,6 +1,6 @@
 /* What the files of cornu._cornu share: the public C API for Python, call by call. Python's stable
-   ABI (3.11 and later), and nothing of the library but cornu.h. All that has the shape of Keras is
-   Python, in the package.
+   ABI (3.11 and later), and nothing of the library but its public headers. All that has the shape
+   of Keras is Python, in the package.
 
    - Arrays come in by the buffer protocol, C-contiguous, and are read where they lie.
    - The GIL is free while the library trains, evaluates, predicts, reads and writes.
@@ -13,6 +13,7 @@
 #include <Python.h>
 #include <cornu/cornu.h>
 #include <cornu/options.h>
+#include <cornu/trainer.h>
 #include <stddef.h>
 #include <sys/types.h>
 

@@ -1,5 +1,7 @@
 /* A cornu_model. */
 #include "extension.h"
+#include <cornu/exchange.h>
+#include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
 

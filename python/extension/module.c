@@ -1,5 +1,6 @@
 /* The module cornu._cornu. */
 #include "extension.h"
+#include <cornu/tables.h>
 
 /* Of the CUDA plug-in that the package was built with. */
 #ifndef CORNU_BUILT_CUDA

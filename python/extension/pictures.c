@@ -1,5 +1,7 @@
 /* Pictures: data sets of image files, batches of samples, single images. */
 #include "extension.h"
+#include <cornu/images.h>
+#include <cornu/parallel.h>
 #include <string.h>
 
 /* A file that cannot be read is an OSError, as Pillow's errors are. */

@@ -1,5 +1,6 @@
 /* Several processes that train together; see cornu_ranks_open. */
 #include "extension.h"
+#include <cornu/parallel.h>
 
 /* (number, count) of this process. */
 PyObject *module_ranks_open(PyObject *module, PyObject *unused)

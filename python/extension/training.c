@@ -1,5 +1,8 @@
 /* What models do: explain, fit, evaluate, predict. */
 #include "extension.h"
+#include <cornu/report.h>
+#include <cornu/tables.h>
+#include <cornu/trainer.h>
 #include <unistd.h>
 
 /* explain(**options) */

@@ -1,5 +1,6 @@
 #include "base/env.h"
 #include "base/memory.h"
+#include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,6 +7,9 @@
 #include "train/callbacks.h"
 #include "train/fit_spec.h"
 #include "train/forecast.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 #include "bench/room.h"
 #include "device/roofline.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

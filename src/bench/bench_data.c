@@ -2,6 +2,8 @@
 #include "base/memory.h"
 #include "bench/contender.h"
 #include "data/sets/datasets.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
 #include <stdio.h>
 #include <stdlib.h>
 

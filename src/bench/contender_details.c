@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "bench/contender.h"
 #include "train/op_times.h"
+#include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
 #if CORNU_TENSORBOARD

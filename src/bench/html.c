@@ -2,6 +2,7 @@
 #include "bench/html.h"
 #include "bench/columns.h"
 #include "bench/published.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "bench/published.h"
 #include "bench/report.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "bench/room.h"
 #include "parallel/ranks.h"
 #include "train/shards.h"
+#include <cornu/parallel.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

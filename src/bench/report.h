@@ -6,6 +6,7 @@
 #include "bench/machine.h"
 #include "device/device.h"
 #include "step/plan.h"
+#include <cornu/tables.h>
 #include <jansson.h>
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "bench/machine.h"
 #include <archive.h>
+#include <cornu/tables.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <gif_lib.h>

@@ -6,6 +6,7 @@
 #include "bench/ranks.h"
 #include "bench/sweep.h"
 #include "cli/cli.h"
+#include <cornu/parallel.h>
 #include <string.h>
 
 static void on_notice(void *user, const char *line)

@@ -4,6 +4,7 @@
 
 #include <cornu/cornu.h>
 #include <cornu/options.h>
+#include <cornu/report.h>
 #include <stdio.h>
 
 /* Exit statuses: part of the command line's contract. */

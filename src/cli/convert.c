@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include <cornu/exchange.h>
 #include <stddef.h>
 
 typedef struct conversion {

@@ -1,4 +1,7 @@
 #include "cli/cli.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/trainer.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

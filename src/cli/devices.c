@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include <cornu/tables.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

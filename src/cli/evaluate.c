@@ -1,4 +1,7 @@
 #include "cli/cli.h"
+#include <cornu/images.h>
+#include <cornu/report.h>
+#include <cornu/trainer.h>
 
 typedef struct evaluation {
     progress progress; /* first member: the data callbacks see only it */

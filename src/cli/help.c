@@ -1,6 +1,8 @@
 /* A command's table of options, told in five forms: as text, as a man page, and to the shells that
    complete words. */
 #include "cli/cli.h"
+#include <cornu/data.h>
+#include <cornu/tables.h>
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* cornu: the command line, which program.c makes a program of. */
 #include "cli/cli.h"
+#include <cornu/tables.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,6 @@
 #include "cli/cli.h"
+#include <cornu/parallel.h>
+#include <cornu/tables.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 #include "cli/new.h"
 #include "bench/stream.h"
+#include <cornu/images.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

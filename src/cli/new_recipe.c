@@ -1,6 +1,7 @@
 /* The recipe that `cornu new` writes. Its numbers are what tutorials of Keras use for a few hundred
    to some thousand photographs, smaller where pictures are; each says why in a comment. */
 #include "cli/new.h"
+#include <cornu/data.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

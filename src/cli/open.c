@@ -1,4 +1,6 @@
 #include "cli/cli.h"
+#include <cornu/images.h>
+#include <cornu/tables.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,6 +1,7 @@
 /* Samples as pictures, and a small one in the terminal: half blocks in colour, or letters where it
    has neither. */
 #include "cli/cli.h"
+#include <cornu/data.h>
 
 enum { COLUMNS_MOST = 64 };
 

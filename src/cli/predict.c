@@ -1,4 +1,8 @@
 #include "cli/predict.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/report.h>
+#include <cornu/trainer.h>
 #include <stdlib.h>
 #include <string.h>
 

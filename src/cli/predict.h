@@ -3,6 +3,7 @@
 #define CLI_PREDICT_H
 
 #include "cli/cli.h"
+#include <cornu/report.h>
 
 /* ---- predict_files.c -------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include "bench/csv_cell.h"
 #include "bench/stream.h"
 #include "cli/predict.h"
+#include <cornu/report.h>
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>

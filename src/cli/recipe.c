@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include <cornu/tables.h>
 
 static int list(void)
 {

@@ -1,5 +1,6 @@
 /* cornu evaluate --report: what the model confuses, as tables as wide as the terminal. */
 #include "cli/cli.h"
+#include <cornu/report.h>
 #include <stdlib.h>
 #include <string.h>
 

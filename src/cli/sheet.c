@@ -1,5 +1,8 @@
 /* cornu data show --augment: samples before and after augmentation, in one picture. */
 #include "cli/cli.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/trainer.h>
 #include <stdlib.h>
 
 enum { ROWS = 8, EPOCHS = 5, GAP = 2 };

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include <cornu/parallel.h>
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,6 @@
 #include "cli/train.h"
+#include <cornu/parallel.h>
+#include <cornu/report.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

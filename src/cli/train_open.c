@@ -1,5 +1,8 @@
 /* Models as the command train opens them, and what of its options changes nothing with them. */
 #include "cli/train.h"
+#include <cornu/exchange.h>
+#include <cornu/images.h>
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <string.h>
 

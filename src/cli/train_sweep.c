@@ -1,5 +1,10 @@
 /* cornu train --sweep: how many runs there are at a time, and what is said of all of them. */
 #include "cli/train_sweep.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/parallel.h>
+#include <cornu/tables.h>
+#include <cornu/trainer.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>

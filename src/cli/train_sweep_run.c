@@ -2,6 +2,7 @@
 #include "bench/duration.h"
 #include "bench/wrap.h"
 #include "cli/train_sweep.h"
+#include <cornu/parallel.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

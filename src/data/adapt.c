@@ -3,6 +3,7 @@
 #include "data/data.h"
 #include "data/sets/datasets.h"
 #include "model/model.h"
+#include <cornu/tables.h>
 #include <stdlib.h>
 
 /* Class numbers without names may be a subset of the classes, as in a part of MNIST. */

@@ -3,6 +3,7 @@
 #include "data/data.h"
 #include "device/gather_sample.h"
 #include "model/model.h"
+#include <cornu/images.h>
 #include <string.h>
 
 /* The block as images: a last dimension of 1 channel may be missing. */

@@ -5,6 +5,7 @@
 #include "data/folders/loader.h"
 #include "data/stream.h"
 #include "format/tensor_file.h"
+#include <cornu/data.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
    class. */
 #include "base/memory.h"
 #include "data/data.h"
+#include <cornu/data.h>
 #include <math.h>
 #include <stdlib.h>
 

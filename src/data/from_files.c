@@ -1,6 +1,7 @@
 /* A data set made from the caller's image files. */
 #include "base/memory.h"
 #include "data/folders/image_folder.h"
+#include <cornu/images.h>
 #include <stdlib.h>
 
 static cornu_status check_files(const cornu_image_files *f)

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "data/data.h"
+#include <cornu/data.h>
 #include <stdlib.h>
 #include <string.h>
 

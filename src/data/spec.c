@@ -3,6 +3,7 @@
 #include "data/images/image.h"
 #include "data/sets/datasets.h"
 #include "model/model.h"
+#include <cornu/tables.h>
 #include <string.h>
 
 /* A number, or [height, width]. */

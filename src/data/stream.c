@@ -1,6 +1,7 @@
 /* Batches that the caller supplies one by one. */
 #include "data/stream.h"
 #include "base/memory.h"
+#include <cornu/data.h>
 
 cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **out)
 {

@@ -4,6 +4,7 @@
 #define DATA_STREAM_H
 
 #include "data/data.h"
+#include <cornu/data.h>
 
 struct stream {
     cornu_stream source;

@@ -10,6 +10,7 @@
 #define DEVICE_DEVICE_H
 
 #include "step/plan.h"
+#include <cornu/tables.h>
 #include <string.h>
 
 typedef struct device device;

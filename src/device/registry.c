@@ -1,6 +1,7 @@
 #include "base/memory.h"
 #include "device/cpu/isa.h"
 #include "device/device.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

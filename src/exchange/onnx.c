@@ -1,4 +1,5 @@
 #include "exchange/onnx.h"
+#include <cornu/exchange.h>
 
 #if CORNU_ONNX
 static cornu_status write(const cornu_model *model, const char *path,

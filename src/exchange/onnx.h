@@ -3,6 +3,7 @@
 #define EXCHANGE_ONNX_H
 
 #include "model/model.h"
+#include <cornu/exchange.h>
 
 /* Write the host's weights and the network as ONNX; only in a build with CORNU_ONNX. */
 cornu_status export_onnx(const cornu_model *model, const char *path,

@@ -7,6 +7,7 @@
 #include "exchange/weight_match.h"
 #include "exchange/weight_skip.h"
 #include "format/tensor_file.h"
+#include <cornu/exchange.h>
 #include <stdlib.h>
 #include <string.h>
 

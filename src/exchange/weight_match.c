@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "exchange/keras/keras.h"
 #include "exchange/weight_skip.h"
+#include <cornu/exchange.h>
 #include <stdlib.h>
 #include <string.h>
 

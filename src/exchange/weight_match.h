@@ -4,6 +4,7 @@
 
 #include "format/tensor_file.h"
 #include "model/model.h"
+#include <cornu/exchange.h>
 
 /* CORNU_BAD_FILE where the file has no such weight (`t` NULL), or one of another shape or type. */
 cornu_status weight_check(const tensor_file *f, const variable *v, const file_tensor *t);

@@ -3,6 +3,7 @@
 #include "model/config.h"
 #include "model/internal.h"
 #include "model/recipes.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "model/internal.h"
 #include "model/recipes.h"
+#include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
 

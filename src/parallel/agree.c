@@ -1,6 +1,8 @@
 #include "parallel/agree.h"
 #include "base/memory.h"
 #include "model/config.h"
+#include <cornu/parallel.h>
+#include <cornu/tables.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "base/bf16.h"
 #include "base/clock.h"
 #include "parallel/engine.h"
+#include <cornu/parallel.h>
 #include <string.h>
 
 enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };

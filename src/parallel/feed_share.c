@@ -1,5 +1,6 @@
 #include "parallel/feed_share.h"
 #include "base/memory.h"
+#include <cornu/parallel.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
 #include "base/env.h"
 #include "base/plugin.h"
 #include "parallel/engine.h"
+#include <cornu/parallel.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

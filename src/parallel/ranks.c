@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "parallel/engine.h"
+#include <cornu/parallel.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

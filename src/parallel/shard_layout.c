@@ -1,5 +1,6 @@
 #include "parallel/shard_layout.h"
 #include "base/memory.h"
+#include <cornu/parallel.h>
 #include <string.h>
 
 /* ---- what users say of shards ------------------------------------------------------------ */

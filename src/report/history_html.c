@@ -5,6 +5,9 @@
 #include "format/page/page.h"
 #include "model/model.h"
 #include "model/summary.h"
+#include <cornu/data.h>
+#include <cornu/report.h>
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

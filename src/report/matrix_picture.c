@@ -1,6 +1,7 @@
 /* The confusion matrix as a picture. */
 #include "base/memory.h"
 #include "report/report.h"
+#include <cornu/report.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

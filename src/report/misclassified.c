@@ -1,6 +1,9 @@
 /* Misclassified samples as a sheet of pictures. */
 #include "base/memory.h"
 #include "report/report.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/report.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

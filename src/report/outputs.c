@@ -1,6 +1,7 @@
 /* What a model's outputs say: probabilities of classes, or numbers of another kind. */
 #include "device/rows.h"
 #include "model/model.h"
+#include <cornu/report.h>
 #include <math.h>
 
 /* ---- kinds ------------------------------------------------------------------------------ */

@@ -3,6 +3,8 @@
 
 #include "base/memory.h"
 #include "model/model.h"
+#include <cornu/images.h>
+#include <cornu/report.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

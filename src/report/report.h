@@ -5,6 +5,8 @@
 
 #include "data/data.h"
 #include "data/images/canvas.h"
+#include <cornu/data.h>
+#include <cornu/report.h>
 
 /* The matrix then takes 128 MB. */
 enum { REPORT_CLASSES_MOST = 4096, REPORT_ERRORS_MOST = 1000 };

@@ -1,5 +1,6 @@
 /* What follows from the counts. */
 #include "report/report.h"
+#include <cornu/report.h>
 #include <math.h>
 
 static cornu_status fail_null(const char *function)

@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "report/report.h"
+#include <cornu/report.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include "train/classes.h"
 #include "base/memory.h"
 #include "model/losses.h"
+#include <cornu/data.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 #include "report/report.h"
 #include "train/classes.h"
 #include "train/fit_spec.h"
+#include <cornu/parallel.h>
+#include <cornu/report.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -453,9 +455,7 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
     batch = batch < count ? batch : count;
     session *s;
-    TRY(session_open(model,
-                     &(session_options){WHERE_OF(o)},
-                     &s));
+    TRY(session_open(model, &(session_options){WHERE_OF(o)}, &s));
     cornu_status status = session_predict(s, o, inputs, count, batch, outputs);
     session_close(s);
     return status;

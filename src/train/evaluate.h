@@ -7,6 +7,7 @@
 #include "parallel/ranks.h"
 #include "train/feed.h"
 #include "train/session.h"
+#include <cornu/report.h>
 
 /* The names of the scores: loss, then the metrics. Values become NaN. */
 void scores_open(const cornu_model *model, cornu_scores *scores);

@@ -5,6 +5,7 @@
 #include "train/evaluate.h"
 #include "train/generated.h"
 #include "train/op_times.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "data/stream.h"
+#include <cornu/parallel.h>
 #include <stdlib.h>
 
 /* Fisher and Yates, from the end. The key holds the epoch, so any epoch's order is known without

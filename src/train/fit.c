@@ -5,6 +5,7 @@
 #include "exchange/checkpoint.h"
 #include "train/features.h"
 #include "train/fit_run.h"
+#include <cornu/parallel.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* What a run tells its forecast, and asks it. */
 #include "train/fit_run.h"
+#include <cornu/images.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

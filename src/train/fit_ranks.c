@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "parallel/agree.h"
 #include "train/fit_run.h"
+#include <cornu/parallel.h>
 #include <stdlib.h>
 
 /* ---- the same on all ranks --------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* What a run that goes on keeps of its beginning, and another learning rate than the recipe's. */
 #include "model/config.h"
 #include "train/fit_run.h"
+#include <cornu/parallel.h>
 #include <math.h>
 
 /* ---- the learning rate ------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 #include "train/generated.h"
 #include "base/memory.h"
 #include "train/session.h"
+#include <cornu/data.h>
 #include <stdlib.h>
 
 cornu_status generated_batch_open(const cornu_model *model, int64_t batch, generated_batch *out)

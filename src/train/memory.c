@@ -4,6 +4,8 @@
 #include "model/summary.h"
 #include "train/evaluate.h"
 #include "train/session.h"
+#include <cornu/tables.h>
+#include <cornu/trainer.h>
 
 static cornu_status step_numbers(const cornu_model *model, int64_t batch, text *t)
 {

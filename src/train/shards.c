@@ -4,6 +4,7 @@
 #include "parallel/divided_updates.h"
 #include "parallel/floats.h"
 #include "parallel/shard_factors.h"
+#include <cornu/parallel.h>
 #include <stdlib.h>
 #include <string.h>
 

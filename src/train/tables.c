@@ -4,6 +4,7 @@
 #include "model/model.h"
 #include "model/schedules.h"
 #include "train/callbacks.h"
+#include <cornu/tables.h>
 
 static const struct {
     const char *name;

@@ -3,6 +3,7 @@
 #include "data/stream.h"
 #include "train/evaluate.h"
 #include "train/fit_spec.h"
+#include <cornu/trainer.h>
 #include <stdlib.h>
 
 struct cornu_trainer {

@@ -11,6 +11,7 @@
 
 #include "base/env.h"
 #include "base/memory.h"
+#include <cornu/tables.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "support/program.h"
 #include "support/sanitized.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <jansson.h>
 #include <math.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,6 +11,7 @@
 #include "support/program.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

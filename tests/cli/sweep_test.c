@@ -5,6 +5,7 @@
 #include "support/runs.h"
 #include "support/sanitized.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

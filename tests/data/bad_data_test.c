@@ -9,6 +9,7 @@
 #include "format/tensor_file.h"
 #include "support/made.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

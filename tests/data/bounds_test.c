@@ -11,6 +11,7 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

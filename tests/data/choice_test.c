@@ -12,6 +12,7 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

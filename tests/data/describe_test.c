@@ -9,6 +9,7 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,8 @@
 #include "data/data.h"
 #include "support/made.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,8 @@
 #include "data/images/image.h"
 #include "support/made.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,6 +11,8 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 #include "format/tensor_file.h"
 #include "support/made.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

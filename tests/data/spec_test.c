@@ -12,6 +12,7 @@
 #include "model/model.h"
 #include "support/made.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

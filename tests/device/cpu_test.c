@@ -1,6 +1,7 @@
 /* The cpu device's description of itself, and settings of the process that it must not change. */
 #include "support/net.h"
 #include "support/op_cases.h"
+#include <cornu/tables.h>
 #include <omp.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -12,6 +12,7 @@
 #include "support/program.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

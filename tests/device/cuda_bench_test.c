@@ -12,6 +12,7 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #include "support/program.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

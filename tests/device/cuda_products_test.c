@@ -9,6 +9,7 @@
 
 #include "support/net.h"
 #include "support/op_cases.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

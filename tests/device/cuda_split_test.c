@@ -10,6 +10,7 @@
 
 #include "support/net.h"
 #include "support/op_cases.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

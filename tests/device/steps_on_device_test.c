@@ -10,6 +10,7 @@
 
 #include "base/philox.h"
 #include "support/net.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

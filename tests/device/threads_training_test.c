@@ -11,6 +11,8 @@
 #include "model/recipes.h"
 #include "support/runs.h"
 #include "support/sanitized.h"
+#include <cornu/data.h>
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

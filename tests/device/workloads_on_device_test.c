@@ -17,6 +17,8 @@
 #include "model/recipes.h"
 #include "support/net.h"
 #include "support/runs.h"
+#include <cornu/data.h>
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

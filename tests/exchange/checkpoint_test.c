@@ -11,6 +11,7 @@
 #include "format/tensor_file.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/tables.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

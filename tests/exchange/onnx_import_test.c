@@ -11,6 +11,8 @@
 #include "support/net.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/exchange.h>
+#include <cornu/images.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "support/net.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/exchange.h>
 #include <stdlib.h>
 #include <string.h>
 

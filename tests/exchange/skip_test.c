@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/exchange.h>
 #include <string.h>
 
 static const char *const last[] = {"dense_1", NULL};

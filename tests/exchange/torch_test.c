@@ -13,6 +13,7 @@
 #include "support/net.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/exchange.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "make_model.h"
 #include "model/recipes.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 
 /* The output of Keras 3.15 for Sequential([Input((5,)), Dense(3, "relu"), Dropout(.5), Dense(2)]),

@@ -1,5 +1,6 @@
 #include "make_model.h"
 #include "model/recipes.h"
+#include <cornu/tables.h>
 
 static const struct {
     const char *name;

@@ -36,7 +36,7 @@ holds cornu ./usr/bin/cornu ./usr/share/man/man1/cornu.1.gz ./usr/share/man/man1
     ./usr/share/bash-completion/completions/cornu ./usr/share/zsh/site-functions/_cornu \
     ./usr/share/fish/vendor_completions.d/cornu.fish
 holds libcornu0 './usr/lib/*/libcornu.so.0' './usr/lib/*/libcornu.so.0.*'
-holds libcornu-dev ./usr/include/cornu/cornu.h './usr/lib/*/libcornu.so' './usr/lib/*/pkgconfig/cornu.pc' \
+holds libcornu-dev ./usr/include/cornu/cornu.h ./usr/include/cornu/report.h './usr/lib/*/libcornu.so' './usr/lib/*/pkgconfig/cornu.pc' \
     './usr/lib/*/cmake/cornu/cornuConfig.cmake'
 holds python3-cornu ./usr/lib/python3/dist-packages/cornu/__init__.py \
     ./usr/lib/python3/dist-packages/cornu/_cornu.abi3.so ./usr/lib/python3/dist-packages/cornu/py.typed

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Libraries export their interface and no more: exports_test.sh HEADER LIBCORNU [MODULE…]
-# libcornu.so what cornu.h declares, versioned; a module that others open (a plug-in of GPUs, Python's extension) the one
+# Libraries export their interface and no more: exports_test.sh HEADERS LIBCORNU [MODULE…]
+# libcornu.so what the headers of a folder declare, versioned; a module that others open (a plug-in of GPUs, Python's extension) the one
 # name by which they begin.
 set -euo pipefail
-header=$1 library=$2
+headers=$1 library=$2
 failures=0
 
 # complain WHAT NAME…
@@ -18,15 +18,15 @@ exported() {
     nm -D --defined-only "$1" | awk '$2 != "A" {print $3}' | sort
 }
 
-# Of the preprocessed header each function, marked by what CORNU_API is then.
-declared=$(${CC:-cc} -E -P "$header" | tr '\n' ' ' | grep -o 'visibility("default"))) [^;(]*' |
+# Of the preprocessed headers each function, marked by what CORNU_API is then.
+declared=$(printf '#include "%s"\n' "$headers"/*.h | ${CC:-cc} -E -P -I "$headers/.." - | tr '\n' ' ' | grep -o 'visibility("default"))) [^;(]*' |
     sed 's/.*[ *]//' | sort -u)
-[ "$(wc -w <<<"$declared")" -gt 50 ] || complain "found too few declarations in $header" "$declared"
+[ "$(wc -w <<<"$declared")" -gt 50 ] || complain "found too few declarations in $headers" "$declared"
 
 read -ra missing <<<"$(comm -23 <(echo "$declared") <(exported "$library" | sed 's/@.*//') | tr '\n' ' ')"
-complain "declared in cornu.h and not exported" "${missing[@]}"
+complain "declared and not exported" "${missing[@]}"
 read -ra others <<<"$(comm -13 <(echo "$declared") <(exported "$library" | sed 's/@.*//') | tr '\n' ' ')"
-complain "exported and not declared in cornu.h" "${others[@]}"
+complain "exported and not declared" "${others[@]}"
 
 soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 [[ $soname =~ ^libcornu\.so\.[0-9]+$ ]] || complain "SONAME" "found \"$soname\"; expected libcornu.so.NUMBER"

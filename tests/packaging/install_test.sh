@@ -17,7 +17,7 @@ fail() {
     exit 1
 }
 
-for file in bin/cornu include/cornu/cornu.h include/cornu/options.h share/man/man1/cornu.1 share/man/man1/cornu-train.1 \
+for file in bin/cornu include/cornu/cornu.h include/cornu/options.h include/cornu/report.h share/man/man1/cornu.1 share/man/man1/cornu-train.1 \
     share/bash-completion/completions/cornu share/zsh/site-functions/_cornu \
     share/fish/vendor_completions.d/cornu.fish; do
     [ -f "$prefix/$file" ] || fail "not installed: $file"

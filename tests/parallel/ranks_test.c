@@ -9,6 +9,7 @@
 #include "support/rank_threads.h"
 #include "support/runs.h"
 #include "support/sanitized.h"
+#include <cornu/parallel.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/report.h>
 #include <math.h>
 #include <string.h>
 

@@ -14,6 +14,9 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/report.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "support/made.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 
 #include "base/philox.h"
 #include "support/net.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

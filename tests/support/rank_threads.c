@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "support/rank_threads.h"
+#include <cornu/parallel.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

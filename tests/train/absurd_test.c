@@ -8,6 +8,13 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include <cornu/data.h>
+#include <cornu/exchange.h>
+#include <cornu/images.h>
+#include <cornu/parallel.h>
+#include <cornu/report.h>
+#include <cornu/tables.h>
+#include <cornu/trainer.h>
 #include <string.h>
 
 /* ---- sizes -------------------------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/tables.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

@@ -10,6 +10,8 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
+#include <cornu/report.h>
 #include <stdio.h>
 #include <string.h>
 

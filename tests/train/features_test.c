@@ -9,6 +9,8 @@
 #include "exchange/position.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include <cornu/data.h>
+#include <cornu/tables.h>
 #include <math.h>
 #include <string.h>
 

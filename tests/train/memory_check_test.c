@@ -11,6 +11,8 @@
 #include "support/net.h"
 #include "support/runs.h"
 #include "train/session.h"
+#include <cornu/tables.h>
+#include <cornu/trainer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

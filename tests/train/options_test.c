@@ -8,6 +8,7 @@
 #include "support/runs.h"
 #include "support/scratch.h"
 #include "train/fit_run.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -9,6 +9,8 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

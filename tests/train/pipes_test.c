@@ -9,6 +9,7 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

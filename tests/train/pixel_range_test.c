@@ -11,6 +11,8 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,8 @@
 #include "support/rank_threads.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
+#include <cornu/parallel.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -11,6 +11,7 @@
 #include "support/runs.h"
 #include "support/scratch.h"
 #include "train/session.h"
+#include <cornu/parallel.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

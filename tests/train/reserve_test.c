@@ -7,6 +7,12 @@
 #include <cmocka.h>
 
 #include "support/runs.h"
+#include <cornu/data.h>
+#include <cornu/exchange.h>
+#include <cornu/images.h>
+#include <cornu/report.h>
+#include <cornu/tables.h>
+#include <cornu/trainer.h>
 #include <string.h>
 
 /* `call` refuses each number of `options`' reserve that is not 0, by the name of the struct. */

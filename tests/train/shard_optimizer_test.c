@@ -11,6 +11,8 @@
 #include "support/runs.h"
 #include "support/sanitized.h"
 #include "support/scratch.h"
+#include <cornu/parallel.h>
+#include <cornu/trainer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,8 @@
 
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/trainer.h>
 #include <math.h>
 #include <string.h>
 

@@ -10,6 +10,7 @@
 #include "support/events.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/images.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "data/folders/splits.h"
 #include "data/images/image.h"
 #include "data/share.h"
+#include <cornu/images.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "data/folders/loader_state.h"
 #include "data/images/image.h"
+#include <cornu/images.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,6 +5,7 @@
 #define DATA_FOLDERS_LOADER_H
 
 #include "data/folders/image_folder.h"
+#include <cornu/images.h>
 
 typedef struct loader loader;
 

@@ -1,6 +1,7 @@
 /* The results of a loader's reading: known to this process, and to all ranks of a run. */
 #include "base/memory.h"
 #include "data/folders/loader_state.h"
+#include <cornu/images.h>
 
 /* ---- several ranks ------------------------------------------------------------------------ */
 

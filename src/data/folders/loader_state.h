@@ -6,6 +6,7 @@
 #include "data/folders/loader.h"
 #include "data/folders/pixels.h"
 #include "data/images/image_budget.h"
+#include <cornu/images.h>
 #include <pthread.h>
 #include <sys/types.h>
 

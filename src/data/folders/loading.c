@@ -1,6 +1,7 @@
 /* Samples that may be decoded only when they are needed. */
 #include "base/files.h"
 #include "data/folders/loader.h"
+#include <cornu/images.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include <cornu/images.h>
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>

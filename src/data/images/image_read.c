@@ -3,6 +3,7 @@
 #include "data/data.h"
 #include "data/images/image.h"
 #include "model/model.h"
+#include <cornu/images.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "data/sets/datasets.h"
 #include "data/sets/download.h"
 #include "data/sets/unpack.h"
+#include <cornu/data.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #include "device/accelerator/plugin.h"
 #include "device/gather_sample.h"
 #include "device/reference/self_test.h"
+#include <cornu/tables.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

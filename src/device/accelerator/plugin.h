@@ -8,6 +8,7 @@
 #define DEVICE_ACCELERATOR_PLUGIN_H
 
 #include "device/device.h"
+#include <cornu/tables.h>
 #include <stdarg.h>
 
 /* Both sides compare these: a plug-in of another version, or built with other options, is refused.

@@ -3,6 +3,7 @@
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
 #include "device/cpu/limits.h"
+#include <cornu/tables.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "device/reference/reference.h"
 #include "base/memory.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <string.h>
 

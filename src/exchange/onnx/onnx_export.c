@@ -4,6 +4,7 @@
 #include "data/data.h"
 #include "exchange/checkpoint.h"
 #include "exchange/onnx.h"
+#include <cornu/exchange.h>
 #include <stdlib.h>
 #include <string.h>
 

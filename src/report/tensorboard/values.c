@@ -1,6 +1,9 @@
 #include "report/tensorboard/values.h"
 #include "base/memory.h"
 #include "format/tensorboard/operations.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/report.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

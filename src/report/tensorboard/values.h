@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "format/tensorboard/event_file.h"
 #include "report/report.h"
+#include <cornu/report.h>
 
 /* Are the samples pictures that can be looked at? */
 bool tensorboard_has_pictures(const cornu_data *data);

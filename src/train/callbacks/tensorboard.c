@@ -6,6 +6,8 @@
 #include "train/callbacks.h"
 #include "train/evaluate.h"
 #include "train/op_times.h"
+#include <cornu/report.h>
+#include <cornu/tables.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

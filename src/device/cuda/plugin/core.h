@@ -5,6 +5,7 @@
 #include "device/accelerator/core.h"
 #include "device/accelerator/plugin.h"
 #include "device/cuda/plugin/cuda.h"
+#include <cornu/tables.h>
 
 /* ---- devices.c: before one is open; cuda.c ------------------------------------------------ */
 

@@ -1,5 +1,6 @@
 /* What there is, before a device is opened. */
 #include "device/cuda/plugin/core.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
 
 #include "device/accelerator/core.h"
 #include "device/opencl/plugin/opencl.h"
+#include <cornu/tables.h>
 
 /* CL(d, clFinish(d->queue)): the call's status, with its name in the message; a lost device is
    used no more (gpu_lose). */
