@@ -143,8 +143,9 @@ static void an_older_driver_has_all_that_is_called(void **state)
 
 /* ---- a cuDNN that does not work ------------------------------------------------------------- */
 
+/* More channels than the own kernel of weights takes before cuDNN. */
 static const char net_text[] =
-    "model: {input: [6, 6, 3], layers: [{Conv2D: {filters: 4, kernel_size: 3, padding: same, "
+    "model: {input: [6, 6, 5], layers: [{Conv2D: {filters: 6, kernel_size: 3, padding: same, "
     "activation: relu}}, {Conv2D: {filters: 5, kernel_size: 3}}, Flatten, {Dense: {units: 3}}]}\n"
     "compile: {optimizer: sgd, loss: mean_squared_error}";
 
