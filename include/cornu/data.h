@@ -1,5 +1,5 @@
-/* Samples of the caller's own as they come, and what a data set holds. The conventions are those of
- * cornu.h. */
+/* Streams of the caller's samples, and the contents of a data set. The conventions of cornu.h
+ * hold. */
 #ifndef CORNU_DATA_H
 #define CORNU_DATA_H
 
@@ -9,61 +9,63 @@
 extern "C" {
 #endif
 
-/* cornu_data_from_arrays without a copy: the arrays must stay as they are until the data is closed.
+/* cornu_data_from_arrays without a copy: the arrays must stay valid and unchanged until the data
+   is closed.
  */
 CORNU_API cornu_status cornu_data_in_place(const cornu_arrays *train, const cornu_arrays *test,
                                            cornu_data **data);
 
-/* Batches that come one by one, from a generator, a queue or a socket, say. */
+/* A source of batches, such as a generator, a queue or a socket. */
 typedef struct cornu_stream {
-    /* What a batch looks like, such as the first one: its shape, the usual number of samples, and
-       by pointers that are not NULL what it has. What these point at is not read. */
+    /* The form of a batch, e.g. of the first one: its shape and usual number of samples. A
+       pointer that is not NULL says that batches have this array; its target is not read. */
     cornu_arrays like;
-    int64_t
-        batches; /* of a pass over the data, where that is known; else 0: it ends when it ends */
-    /* Fill in the next batch, which looks like `like` but for the number of samples; it is read
-       until the next call. count 0: the pass is over; the next call begins another. CORNU_STOPPED
-       stops the work between two steps; any other status but CORNU_OK is an error. */
+    int64_t batches; /* batches per pass over the data; 0: not known */
+    /* Fill in the next batch, which has the form of `like` apart from the number of samples; it
+       is read until the next call. count 0 ends the pass; the next call begins another.
+       CORNU_STOPPED stops training or evaluation between two steps; any other status except
+       CORNU_OK is an error. */
     cornu_status (*next)(void *user, cornu_arrays *batch);
     void *user;
     uint64_t reserved[8]; /* 0 */
 } cornu_stream;
 
-/* A data set of batches, in its training split, for cornu_fit and cornu_evaluate: it is neither
-   shuffled nor divided, and has no count. cornu_fit takes steps_per_epoch batches an epoch, else a
-   pass; where a pass that was just begun has none left, training ends. */
+/* A data set whose training split is a stream of batches, for cornu_fit and cornu_evaluate: it
+   is neither shuffled nor divided, and has no count. An epoch of cornu_fit is steps_per_epoch
+   batches, else one pass; training ends when a new pass has no batch. */
 CORNU_API cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **data);
 /* Random pixels and labels of the given shape, for timing. */
 CORNU_API cornu_status cornu_data_generate(const int64_t *shape, int rank, int classes,
                                            int64_t count, uint64_t seed, cornu_data **data);
-/* What a network sees of this data is each of its numbers times `scale`, whatever a recipe says. */
+/* Multiply each number of this data by `scale` before the network gets it, whatever a recipe
+   says. */
 CORNU_API cornu_status cornu_data_set_scale(cornu_data *data, double scale);
-/* Samples of each class in a split, as far as their files are known to be readable:
+/* Count the samples of each class in a split, without files already found unreadable:
    counts[classes], where `classes` is info.class_count. */
 CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_split split,
                                                int64_t *counts, int classes);
 
-/* The numbers of a split's samples as they are stored; of image folders, which need not be decoded
-   yet, 0 to 255. */
+/* The range of a split's stored numbers; 0 to 255 for image folders, which may not be decoded
+   yet. */
 typedef struct cornu_data_values {
     bool bytes; /* uint8; else floats */
     double low, high;
-    double scale;         /* a sample's floats are the numbers times this (cornu_data_sample) */
-    double black, white;  /* of a sample's floats, in a picture of them: bytes run from 0 to 255,
-                             floats from 0 to 1 or as far as they do */
+    double scale;        /* a sample's floats are the numbers times this (cornu_data_sample) */
+    double black, white; /* the floats to show as black and white: bytes range from 0 to 255, floats
+                            from 0 to 1 or over their own range */
     uint64_t reserved[6]; /* 0 */
 } cornu_data_values;
 
 CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
                                              cornu_data_values *values);
-/* Shapes, range of values and classes with their counts, a line or two a split. */
+/* Shapes, range of values and classes with their counts, one or two lines per split. */
 CORNU_API cornu_status cornu_data_summary(const cornu_data *data, char **text);
-/* A split's samples and targets as they lie in memory, for reading; they live as long as the data.
-   CORNU_UNSUPPORTED for an image folder, whose samples come and go. */
+/* Read-only pointers to a split's samples and targets in memory, valid until the data is closed.
+   CORNU_UNSUPPORTED for an image folder, whose samples are decoded on demand. */
 CORNU_API cornu_status cornu_data_view(const cornu_data *data, cornu_split split,
                                        cornu_arrays *arrays);
-/* One sample as floats [shape] and its class (-1 where none): scaled as the model sees it that the
-   data was opened for, else in 0..1 (uint8 pixels). */
+/* One sample as floats [shape] and its class (-1: none): scaled for the model that the data was
+   opened for, else uint8 pixels in 0..1. */
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
 
@@ -71,9 +73,9 @@ CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split spl
 typedef struct cornu_dataset_info {
     const char *name;
     const char *title;
-    const char *url;      /* of the first file, or NULL */
-    int64_t bytes;        /* to download */
-    char folder[1024];    /* where it is on this machine; "" where it is not */
+    const char *url;      /* address of the first file, or NULL */
+    int64_t bytes;        /* bytes to download */
+    char folder[1024];    /* its folder on this machine; "" if it is not there */
     uint64_t reserved[8]; /* 0 */
 } cornu_dataset_info;
 

@@ -1,6 +1,7 @@
-/* The options of a run as tables, a row each. What reads options from a recipe, a command line or
-   another language is made from them; cornu.h says what each one does. A table is a macro that
-   calls the caller's macros for its rows, with `at` in front:
+/* The options of a run as tables with one row per option. The readers of recipes, command lines
+   and keywords of other languages are made from these tables; cornu.h says what each option
+   does. A table is a macro that calls the caller's macros for its rows, with `at` as first
+   argument:
 
      CORNU_WHERE_OPTIONS(OPTION, at)     where to run: the fields with which cornu_fit_options,
                                          cornu_run_options and cornu_explain_options begin
@@ -8,16 +9,16 @@
                                          user sets, and what the fit section of a recipe takes
 
      OPTION(at, type, field, key, flag, value, standard, minimum, maximum, help)
-     KEY(at, type, key, standard, minimum, maximum)    a recipe's alone
+     KEY(at, type, key, standard, minimum, maximum)    only in a recipe
 
    type      INT (int64_t or uint64_t), SMALL (int), FLAG (bool), TEXT (const char *);
              OWN: the key's value has a form of its own
-   field     of the struct; 0 or NULL there means that the option is not given
+   field     in the struct; the value 0 or NULL means that the option is not given
    key       in the recipe's fit section, NULL: none. Python calls the option by its key, or by its
              field where it has none
-   flag      of cornu train, and what stands for its value in --help
-   standard  the value where nothing says another (0: none)
-   minimum, maximum  of numbers */
+   flag      of cornu train; value is the placeholder for its value in --help
+   standard  the default value (0: none)
+   minimum, maximum  for numbers   */
 #ifndef CORNU_OPTIONS_H
 #define CORNU_OPTIONS_H
 
