@@ -104,7 +104,7 @@ void results_add(step_results *to, const step_results *from)
     to->not_finite = to->not_finite || from->not_finite;
 }
 
-/* In the order of the tree: neighbours first. */
+/* Adds in the order of the tree: neighbours first. */
 static void add_ballots(ballot *all, int count)
 {
     for (int distance = 1; distance < count; distance *= 2)

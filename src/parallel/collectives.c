@@ -1,4 +1,4 @@
-/* What all ranks do together. */
+/* Collective operations. */
 #include "base/bf16.h"
 #include "base/clock.h"
 #include "parallel/engine.h"
@@ -7,14 +7,14 @@
 
 enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };
 
-/* ---- everybody's bytes ------------------------------------------------------------------ */
+/* ---- all-gather of bytes ----------------------------------------------------------------- */
 
-/* By doubling: after distance d each has what 2 d neighbours have. What lies in the block is read
-   in the neighbour's: that it is there is all that is sent. */
+/* Recursive doubling: after distance d each rank has the bytes of 2 d neighbours. Bytes in the
+   block are read from the neighbour's block; the message only says that they are ready. */
 cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size)
 {
     char *items = all, *place = items + (size_t)r->rank * size;
-    if (place != own) /* what lies there already is being read by the step's threads */
+    if (place != own) /* the step's threads may be reading bytes that are already in place */
         memmove(place, own, size);
     for (int k = 0; k < r->neighbour_count; k++) {
         const int with = r->rank ^ 1 << k, first = -(1 << k);
@@ -60,10 +60,11 @@ cornu_status cornu_ranks_share(cornu_ranks *r, const void *own, void *all, size_
 
 /* ---- sums ------------------------------------------------------------------------------- */
 
-/* By a pool of one thread, so that numbers are added as in the other pools. */
+/* Additions run in a pool of one thread, so that they use the same kernels as in the other
+   pools. */
 typedef struct range_work {
     float *to;
-    const void *from; /* of floats or bfloat16 */
+    const void *from; /* floats or bfloat16 */
     int64_t count;
 } range_work;
 
@@ -99,15 +100,17 @@ static void unpack(const uint16_t *from, float *to, int64_t count)
         to[i] = bf16_to(from[i]);
 }
 
-/* A bucket on its way: log2(ranks) times its half is given away and the other half added, and then
-   they come back. What is kept of a range is its lower half on the lower rank of two. */
+/* A bucket under way: in each of log2(ranks) steps a rank sends one half and adds the other
+   (reduce-scatter); then the halves come back (all-gather). Of two ranks the lower one keeps the
+   lower half. */
 typedef struct range {
     int64_t begin, middle, end;
 } range;
 typedef struct flight {
     float *values;
     bool rounded;
-    int step, end; /* of 2 log2(ranks); a half of them for numbers that are, or stay, divided */
+    int step,
+        end; /* of 2 log2(ranks) steps; half of them for a reduce-scatter or all-gather alone */
     range ranges[NEIGHBOURS_MOST];
 } flight;
 
@@ -116,7 +119,7 @@ static bool keeps_upper(const cornu_ranks *r, int distance)
     return (r->rank & distance) != 0;
 }
 
-/* What of a range is kept, as a range. */
+/* The half of a range that this rank keeps. */
 static range kept(const cornu_ranks *r, int k, const range *of)
 {
     bool up = keeps_upper(r, 1 << k);
@@ -135,14 +138,14 @@ static int neighbour_of(const cornu_ranks *r, int step)
     return step < r->neighbour_count ? step : 2 * r->neighbour_count - 1 - step;
 }
 
-/* What a step is about. */
+/* The operands of a step. */
 typedef struct leg {
     int with;
-    bool halves;        /* else what was added comes back */
-    float *own, *other; /* what this rank keeps or has, and the rest */
+    bool halves;        /* reduce-scatter; else all-gather */
+    float *own, *other; /* the half that this rank keeps or has, and the other */
     int64_t own_count, other_count;
-    const float *read; /* the neighbour's memory, of what would come in; NULL: it is sent */
-    float *scratch;    /* of the flight's slot */
+    const float *read; /* the neighbour's memory to read instead of receiving; NULL: it is sent */
+    float *scratch;    /* for the flight's slot */
     uint16_t *packed;
 } leg;
 
@@ -174,7 +177,7 @@ static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
     int64_t outs = l.halves ? l.other_count : l.own_count,
             ins = l.halves ? l.own_count : l.other_count;
     size_t size = f->rounded ? sizeof *l.packed : sizeof *l.own;
-    if (l.read) /* that the numbers are there is all that is to be said */
+    if (l.read) /* the message only says that the numbers are ready */
         return engine_begin_exchange(r, slot, l.with, l.packed, 1, l.scratch, 1);
     if (f->rounded) {
         pack(out, l.packed, outs);
@@ -183,7 +186,7 @@ static cornu_status begin_step(cornu_ranks *r, int slot, const flight *f)
     return engine_begin_exchange(r, slot, l.with, out, (size_t)outs * size, in, (size_t)ins * size);
 }
 
-/* What has come in is added to what is kept. */
+/* Adds the received half to the kept half, or stores it. */
 static void end_step(cornu_ranks *r, int slot, flight *f)
 {
     const leg l = leg_of(r, slot, f);
@@ -202,14 +205,14 @@ static void end_step(cornu_ranks *r, int slot, flight *f)
         l.own[i] = bf16_round(l.own[i]);
 }
 
-/* That of the last neighbour, whose numbers are those of the other half of ranks. */
+/* The last neighbour's memory: its numbers are the sum over the other half of the ranks. */
 const float *ranks_rest(const cornu_ranks *r, const ranks_numbers *n, const float *values)
 {
     int last = r->neighbour_count - 1;
     return n->divided > 0 && n->rounded == 0 && last >= 0 ? engine_other(r, last, values) : NULL;
 }
 
-/* *moved: a step of it has ended. False in *flies behind its last. */
+/* *moved: a step of the flight has ended. *flies becomes false after its last step. */
 static cornu_status advance(cornu_ranks *r, int slot, flight *f, bool *flies, bool *moved)
 {
     bool done;
@@ -222,7 +225,7 @@ static cornu_status advance(cornu_ranks *r, int slot, flight *f, bool *flies, bo
     return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
-/* *flies: there is anything to do. */
+/* *flies: the bucket needs at least one step. */
 static cornu_status take_off(cornu_ranks *r, int slot, flight *f, const addition *a, int64_t begin,
                              int64_t end, bool *flies)
 {
@@ -240,14 +243,14 @@ static cornu_status take_off(cornu_ranks *r, int slot, flight *f, const addition
     return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
 
-/* Small enough that most buckets are on their way while later numbers are made. */
+/* Small enough that most buckets are under way while later numbers are computed. */
 int64_t ranks_bucket(int64_t count)
 {
     int64_t share = count / BUCKETS_WANTED;
     return share < BUCKET_LEAST ? BUCKET_LEAST : share < BUCKET ? share : BUCKET;
 }
 
-/* Where the bucket ends that begins with number `begin`: all of it is of one kind. */
+/* The end of the bucket that begins with number `begin`; all its numbers are of one kind. */
 static int64_t bucket_end(const ranks_numbers *n, int64_t begin)
 {
     int64_t first = n->rounded > n->divided ? n->rounded : n->divided;
@@ -278,8 +281,8 @@ static cornu_status all_join(cornu_ranks *r, bool joins, bool *all)
     return CORNU_OK;
 }
 
-/* Bucket i is always the one behind i - EXCHANGES in its slot, so that both ranks of a message mean
-   the same one. */
+/* Bucket i always follows bucket i - EXCHANGES in its slot, so that both ranks of a message mean
+   the same bucket. */
 static cornu_status send_buckets(cornu_ranks *r, addition *a)
 {
     flight flights[EXCHANGES];
@@ -310,7 +313,7 @@ static cornu_status send_buckets(cornu_ranks *r, addition *a)
     return CORNU_OK;
 }
 
-/* Who reads in another's memory is waited for, and who has numbers yet that will be. */
+/* Wait for ranks that read in another rank's memory, and for ranks whose numbers will be read. */
 static cornu_status exchange_buckets(cornu_ranks *r, addition *a)
 {
     bool all;
@@ -377,16 +380,17 @@ cornu_status ranks_sum_end(cornu_ranks *r, cornu_status status, bool *all)
 {
     if (status != CORNU_OK) {
         status = cornu_ranks_end(r, status);
-        (void)engine_fail(r, status, cornu_last_error()); /* unless it was */
+        (void)engine_fail(r, status, cornu_last_error()); /* unless it has already failed */
     }
     cornu_status ended = engine_end(r, &r->adding.job);
     *all = r->adding.all;
     return status == CORNU_OK ? ended : status;
 }
 
-/* ---- what must be the same -------------------------------------------------------------- */
+/* ---- agreement --------------------------------------------------------------------------- */
 
-/* One after the other, as another version, which is the first of them, may have other claims. */
+/* Compare one claim after the other: the first is the version, and another version may have
+   other claims. */
 cornu_status ranks_agree(cornu_ranks *r, const ranks_claim *claims, int count)
 {
     char all[RANKS_MOST * RANKS_VALUE];

@@ -7,25 +7,27 @@ struct divided_updates {
     cornu_model *model;
     device *device;
     cornu_ranks *ranks;
-    /* Of weights and slots: divided as gradients are, and behind those where there are none
-       (shard_factors.h). */
+    /* Numbers of weights and slots: those divided as the gradients are, and after them those
+       without gradients (shard_factors.h). */
     ranks_numbers numbers, apart;
-    float *weights; /* blocks of the device: in the gradients' layout, then those without */
+    float
+        *weights; /* blocks on the device: in the gradients' layout, then those without gradients */
     float *slots[OPTIMIZER_SLOTS_MAX];
     int slot_count;
-    shard_part *parts; /* of such a block */
+    shard_part *parts; /* parts of such a block */
     int part_count;
-    /* This rank's, in the order of the parts; and when the one before each is done, or (the last,
-       which is one more) all are, so many of the weights can be sent. */
+    /* This rank's updates, in the order of the parts. ready[i] is the number of weights that can
+       be sent when the update before number i is done; the last entry, one more than the
+       updates, is for the end of all. */
     update_span *updates;
-    int64_t *places; /* where each begins in the block */
+    int64_t *places; /* offset of each in the block */
     int64_t *ready;
     int update_count, update_capacity;
-    int summed; /* of the updates: by gradients, which come first */
-    /* The step at hand. */
+    int summed; /* number of updates by gradients, which come first */
+    /* The current step. */
     const summed_gradients *gradients;
     prepared *running; /* NULL: this rank updates nothing */
-    int before;        /* operations of its plan that update nothing, which come first */
+    int before;        /* number of first operations of its plan that update nothing */
 };
 
 cornu_status divided_updates_open(cornu_model *m, device *d, cornu_ranks *ranks,
@@ -70,8 +72,8 @@ static int find_slot(const cornu_model *m, int number, int slot)
     return -1;
 }
 
-/* What the optimizer keeps under this number (or the weights) into one block; *block stays NULL
-   where there is nothing. */
+/* Join the optimizer's slots of this number (or the weights) into one block; *block stays NULL
+   if there are none. */
 static cornu_status join(const divided_updates *u, int slot, float **block)
 {
     device *d = u->device;
@@ -127,8 +129,8 @@ static cornu_status add_update(divided_updates *u, const update_span *part, int6
     return CORNU_OK;
 }
 
-/* Of the numbers begin to end - 1 of a block what lies in variables; `ready`: those that can be
-   sent before. */
+/* Add the variables' elements among the numbers begin to end - 1 of a block; `ready`: the number
+   that can be sent before. */
 static cornu_status add_range(divided_updates *u, int64_t begin, int64_t end, int64_t ready)
 {
     for (int i = 0; i < u->part_count; i++) {
@@ -141,7 +143,7 @@ static cornu_status add_range(divided_updates *u, int64_t begin, int64_t end, in
     return CORNU_OK;
 }
 
-/* This rank's parts of numbers that begin at `base` of a block. */
+/* Add this rank's parts of the numbers that begin at `base` of a block. */
 static cornu_status add_parts(divided_updates *u, const ranks_numbers *n, int64_t base)
 {
     int count = ranks_parts(u->ranks, n, NULL);
@@ -206,7 +208,7 @@ const update_span *divided_updates_own(const divided_updates *u, int *count)
 
 /* ---- a step ------------------------------------------------------------------------------ */
 
-/* While it is in the caches the update takes it from there. */
+/* Add right before the update, which then reads the sum from the cache. */
 static void complete(const divided_updates *u, int update)
 {
     const summed_gradients *g = u->gradients;
@@ -236,7 +238,7 @@ static cornu_status end_gather(const divided_updates *u, const ranks_numbers *n,
     return ranks_sum_end(u->ranks, status, &all);
 }
 
-/* Of a block what is behind the numbers that are divided as gradients are. */
+/* All-gather the numbers of a block after those that are divided as the gradients are. */
 static cornu_status gather_apart(const divided_updates *u, float *block)
 {
     if (u->apart.divided == 0)

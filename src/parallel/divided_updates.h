@@ -1,8 +1,8 @@
-/* The optimizer's work divided among ranks, as the first stage of ZeRO has it (Rajbhandari, Rasley,
-   Ruwase, He 2020): of the gradients' sum a rank gets its parts alone, applies the optimizer to
-   those, with its parts of the slots, and sends the weights that it made to the others. What is
-   sent is as much as without, and bits are the same. Slots are whole on every rank again after
-   divided_updates_gather. */
+/* The optimizer's work divided among ranks, as in the first stage of ZeRO (Rajbhandari, Rasley,
+   Ruwase, He 2020): a reduce-scatter gives each rank its slices of the summed gradients; the
+   rank updates these slices with its slices of the slots, and an all-gather sends the new
+   weights to the others. The traffic and the bits are those of an all-reduce. After
+   divided_updates_gather every rank has complete slots again. */
 #ifndef PARALLEL_DIVIDED_UPDATES_H
 #define PARALLEL_DIVIDED_UPDATES_H
 
@@ -13,31 +13,32 @@
 
 typedef struct divided_updates divided_updates;
 
-/* CORNU_UNSUPPORTED on a device that keeps the variables in memory of its own. Model and device,
-   which has the model's variables, outlive it. */
+/* CORNU_UNSUPPORTED on a device that keeps the variables in its own memory. The model and the
+   device, which has the model's variables, must outlive it. */
 cornu_status divided_updates_open(cornu_model *m, device *d, cornu_ranks *ranks,
                                   divided_updates **out);
 void divided_updates_close(divided_updates *d);
-/* Before the plan of SCOPE_UPDATES is built. `sum`: of the numbers of that layout; it is told what
-   of them stays divided. Does nothing further where it was called before. */
+/* Call before the plan of SCOPE_UPDATES is built. `sum` is the sum of the layout's numbers; its
+   field `divided` is set. Later calls do nothing further. */
 cornu_status divided_updates_prepare(divided_updates *d, const shard_layout *layout,
                                      const plan_factors *factors, ranks_numbers *sum);
-/* This rank's parts, for plan_options.updates. */
+/* This rank's slices, for plan_options.updates. */
 const update_span *divided_updates_own(const divided_updates *d, int *count);
 /* The gradients of a step. */
 typedef struct summed_gradients {
-    float *values;     /* in the layout that was prepared */
-    const float *rest; /* in the same layout: to be added first (ranks_rest); NULL: nothing */
-    float factor;      /* and then multiplied by this */
+    float *values;     /* in the prepared layout */
+    const float *rest; /* in the same layout: added first (ranks_rest); may be NULL */
+    float factor;      /* the sum is multiplied by this */
     threads *pool;
 } summed_gradients;
-/* All ranks: that plan runs next, where this rank has parts at all (divided_updates_own); weights
-   are sent as soon as they are made. The gradients outlive the call of divided_updates_end. */
+/* A collective call: this plan runs next, if this rank has slices (divided_updates_own); weights
+   are sent as soon as they are updated. The gradients must stay valid until divided_updates_end
+   returns. */
 void divided_updates_begin(divided_updates *d, const plan *p, prepared *update,
                            const summed_gradients *gradients);
-/* `status`: the run's. Waits for the rest of the exchange. */
+/* Waits for the rest of the all-gather. `status`: that of the run. */
 cornu_status divided_updates_end(divided_updates *d, cornu_status status);
-/* All ranks: exchange the slots, unless they are whole. */
+/* A collective call: all-gathers the slots, unless they are complete. */
 cornu_status divided_updates_gather(divided_updates *d);
 
 #endif

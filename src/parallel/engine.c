@@ -10,15 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Who has not been heard of for so long is gone. Between two signs of life; between two looks. */
+/* A rank without a message for GONE_SECONDS is gone. The others: between two heartbeats; between
+   two checks. */
 static const double GONE_SECONDS = 5, BEAT_SECONDS = 0.5, LOOK_SECONDS = 0.001, IDLE_SECONDS = 0.1;
-/* Longer than this the thread was not running at all, and nobody else is to blame. */
+/* After a longer pause this thread itself was not running, so silence of the others means
+   nothing. */
 static const double ASLEEP_SECONDS = 2;
-/* Messages of who has left come in for so long. */
+/* Messages of a rank that has left may still arrive for this time. */
 static const double LEFT_SECONDS = 2;
-/* How long the others are told of a failure. */
+/* Time for sending a failure to the others. */
 static const double TELL_SECONDS = 1;
-/* For so long messages are awaited without giving the core away, and then looked for so often. */
+/* Wait for messages without yielding the core for this time; then poll at this interval. */
 static const double SPIN_SECONDS = 200e-6;
 enum { NAP_NANOSECONDS = 50000, TURN_NANOSECONDS = 100000 };
 
@@ -29,7 +31,7 @@ enum { TAG_BEAT = 1, TAG_DATA }; /* one for each exchange */
 
 /* ---- failures --------------------------------------------------------------------------- */
 
-/* The first one counts. */
+/* Only the first failure is kept. */
 cornu_status engine_fail(cornu_ranks *r, cornu_status status, const char *line)
 {
     pthread_mutex_lock(&r->lock);
@@ -59,7 +61,7 @@ static cornu_status fail_message(cornu_ranks *r, int with, const char *why)
     return engine_fail(r, CORNU_NETWORK, line);
 }
 
-/* Under the lock. */
+/* Call under the lock. */
 void engine_wait(cornu_ranks *r, double seconds)
 {
     int64_t end = clock_nanoseconds() + (int64_t)(seconds * 1e9);
@@ -67,7 +69,7 @@ void engine_wait(cornu_ranks *r, double seconds)
     pthread_cond_timedwait(&r->changed, &r->lock, &until);
 }
 
-/* ---- signs of life ---------------------------------------------------------------------- */
+/* ---- heartbeats -------------------------------------------------------------------------- */
 
 static int request_of(const cornu_ranks *r, const neighbour *n, bool in)
 {
@@ -112,7 +114,7 @@ static cornu_status take_beat(cornu_ranks *r, neighbour *n)
     return listen_to(r, n);
 }
 
-/* Is the message still under way? */
+/* Test whether the message is still under way. */
 static cornu_status test_beat(cornu_ranks *r, neighbour *n, bool in)
 {
     bool done;
@@ -199,7 +201,7 @@ cornu_status engine_test_exchange(cornu_ranks *r, int slot, bool *done)
     return CORNU_OK;
 }
 
-/* What it had sent before has come in by now, if there was anything. */
+/* Messages that it sent before leaving have arrived by now. */
 static cornu_status check_left(cornu_ranks *r, int with, double now)
 {
     char line[RANKS_LINE];
@@ -266,7 +268,7 @@ bool engine_reached(cornu_ranks *r, const int64_t *value, int64_t least)
     return reached;
 }
 
-/* While it is awaited, signs of life go on. */
+/* Heartbeats continue during the wait. */
 cornu_status engine_await(cornu_ranks *r, const int64_t *value, int64_t least)
 {
     for (bool reached = false; !reached;) {
@@ -290,7 +292,7 @@ static cornu_status open_transport(cornu_ranks *r)
     r->rank = r->transport->rank;
     r->count = r->transport->count;
     if (r->count < 1 || r->count > RANKS_MOST || (r->count & (r->count - 1)) != 0)
-        return CORNU_OK; /* refused by ranks_join, on all of them */
+        return CORNU_OK; /* ranks_join refuses it on all ranks */
     TRY(memory_new((size_t)r->count, sizeof *r->names, "names of ranks", &r->names));
     for (int i = 0; i < r->count; i++)
         snprintf(r->names[i], sizeof *r->names, "rank %d", i);
@@ -308,8 +310,7 @@ static cornu_status open_transport(cornu_ranks *r)
     return CORNU_OK;
 }
 
-/* What happened here, or what was told, to all that exchange messages with this rank, for as long
-   as that may take. */
+/* Send the failure, this rank's or a received one, to all neighbours, within the time limit. */
 static void tell_failure(cornu_ranks *r)
 {
     double began = clock_seconds();
@@ -328,7 +329,8 @@ static void tell_failure(cornu_ranks *r)
     }
 }
 
-/* Nothing is under way when this returns: each has sent its last, and has everybody's. */
+/* When this returns nothing is under way: each rank has sent its last heartbeat and received its
+   neighbours'. */
 static cornu_status leave(cornu_ranks *r)
 {
     bool told[NEIGHBOURS_MOST] = {false}, under_way = true;
@@ -349,7 +351,7 @@ static cornu_status leave(cornu_ranks *r)
     return CORNU_OK;
 }
 
-/* The next job, after a while or at once; NULL where there is none. */
+/* The next job, at once or after a wait; NULL if there is none. */
 static job *take_job(cornu_ranks *r, bool *ends)
 {
     pthread_mutex_lock(&r->lock);
@@ -387,10 +389,10 @@ static void run_jobs(cornu_ranks *r)
     }
 }
 
-/* Where a step's own threads have all cores, this one, which runs seldom and briefly, is to have
-   one as soon as a message has come, and not behind 3 ms of theirs: Linux (from 6.12) lets who
-   wants short turns go first. Elsewhere nothing changes. Defined here as glibc knows neither call
-   before 2.41 (sched_setattr(2)). */
+/* When a step's threads occupy all cores, this thread, which runs seldom and briefly, should get
+   a core as soon as a message arrives, not after their time slice of 3 ms: Linux (from 6.12)
+   schedules threads with short slices first. Elsewhere nothing changes. Defined here because
+   glibc before 2.41 has neither call (sched_setattr(2)). */
 static void ask_for_short_turns(void)
 {
     struct {
@@ -443,7 +445,7 @@ void engine_begin(cornu_ranks *r, job *j)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Where it fails, messages that were under way may still come in until the thread has ended. */
+/* After a failure, messages under way may still arrive until the thread has ended. */
 cornu_status engine_end(cornu_ranks *r, const job *j)
 {
     pthread_mutex_lock(&r->lock);

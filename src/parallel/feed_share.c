@@ -11,7 +11,7 @@ static int64_t least(int64_t a, int64_t b)
 
 /* ---- this rank's ------------------------------------------------------------------------- */
 
-/* Of a batch of the order: this rank's places, as far as they are from..to-1. */
+/* This rank's positions of a batch of the order, within from..to-1. */
 static void own_places(const feed_pass *f, int64_t number, int64_t batch, int64_t from, int64_t to,
                        int64_t *begin, int64_t *end)
 {
@@ -31,7 +31,7 @@ static int64_t count_own(const feed_pass *f, int64_t batch, int64_t from, int64_
     return count;
 }
 
-/* The workers read on from place `from`. */
+/* Let the workers continue at position `from`. */
 static void list_own(feed_pass *f, int64_t batch, int64_t from)
 {
     int64_t begin, end;
@@ -67,12 +67,12 @@ cornu_status feed_divide(feed_pass *f, const feed_share *share)
     return CORNU_OK;
 }
 
-/* ---- what ranks tell each other ---------------------------------------------------------- */
+/* ---- exchange between ranks -------------------------------------------------------------- */
 
-/* What one found among its samples. */
+/* The findings of a rank among its samples. */
 typedef struct report {
-    int64_t lost;    /* that cannot be read: own[0..lost-1] of its feed */
-    int32_t stopped; /* it was asked to stop meanwhile */
+    int64_t lost;    /* number of unreadable samples: own[0..lost-1] */
+    int32_t stopped; /* should_stop returned true meanwhile */
 } report;
 
 typedef struct loss {
@@ -81,7 +81,8 @@ typedef struct loss {
 } loss;
 enum { NO_SAMPLE = -1 };
 
-/* Until all of this rank's samples before place `to` are there, or known not to come. */
+/* Wait until all of this rank's samples before position `to` are decoded or known to be
+   unreadable. */
 static cornu_status await_own(feed_pass *f, int64_t batch, int64_t to, report *found)
 {
     int64_t end = f->own_next + count_own(f, batch, f->listed, to);
@@ -90,14 +91,14 @@ static cornu_status await_own(feed_pass *f, int64_t batch, int64_t to, report *f
         cornu_status status = data_next(f->data, !f->patient, &usable);
         found->stopped = status == CORNU_STOPPED;
         TRY(status);
-        if (!usable) /* nobody reads the list's beginning any more */
+        if (!usable) /* the workers do not read the list's beginning any more */
             f->own[found->lost++] = f->own[f->own_next];
     }
     f->listed = to;
     return CORNU_OK;
 }
 
-/* The most that a rank has lost; CORNU_STOPPED for all where one was stopped. */
+/* The maximum that a rank has lost; CORNU_STOPPED on all ranks if one was stopped. */
 static cornu_status share_reports(const feed_pass *f, const report *own, int64_t *most)
 {
     int count = cornu_ranks_count(f->share.ranks), stopped = -1;
@@ -142,8 +143,8 @@ static cornu_status share_losses(const feed_pass *f, int64_t lost, int64_t most)
     return status;
 }
 
-/* Of the places kept..to-1 all ranks have read theirs. *again: some are lost, and others take their
-   places. */
+/* All ranks have read their samples of the positions kept..to-1. *again: some were unreadable,
+   and later samples move to their positions. */
 static cornu_status tell(feed_pass *f, const report *own, int64_t to, bool *again)
 {
     int64_t most;
@@ -171,8 +172,8 @@ static bool are_known(const feed_pass *f, int64_t from, int64_t to)
     return from >= to;
 }
 
-/* Behind the last place of the round that `from` is in, and behind the one after it, unless all
-   know that there is one. */
+/* The end of the round that contains `from`, and of the round after it unless all ranks know
+   that it exists. */
 static int64_t end_of_round(const feed_pass *f, int64_t from, int64_t batch)
 {
     int64_t round = batch * f->share.round, end = (from / round + 1) * round;
@@ -185,7 +186,7 @@ cornu_status feed_take_own(feed_pass *f, int64_t from, int64_t batch)
 {
     bool again = true;
     while (f->kept < least(from, f->left) && is_known(f, f->kept))
-        f->kept++; /* a run that goes on begins here */
+        f->kept++; /* a resumed run begins here */
     while (again) {
         report own = {.lost = 0};
         int64_t to = end_of_round(f, from, batch);

@@ -1,48 +1,50 @@
-/* The samples of one rank among several. Which samples a batch has hangs on which files can be
-   read, and each rank reads its own alone: so while a file is new to them, all tell each other
-   after each batch's reading what they found. After the first pass nothing is told any more. */
+/* The input pipeline's samples of one rank. The samples of a batch depend on which files are
+   readable, and each rank reads only its own files. So in the first pass all ranks exchange what
+   they found after they have read a batch; after it no exchange is needed. */
 #ifndef PARALLEL_FEED_SHARE_H
 #define PARALLEL_FEED_SHARE_H
 
 #include "data/data.h"
 #include "parallel/ranks.h"
 
-/* The samples of each batch that this rank reads: from *begin to *end - 1 of batch `number` of a
-   pass, which has `samples`. */
+/* The range of samples that this rank reads in batch `number` of a pass, which has `samples`:
+   from *begin to *end - 1. */
 typedef struct feed_share {
-    cornu_ranks *ranks; /* NULL: all samples are this process's */
+    cornu_ranks *ranks; /* NULL: this process reads all samples */
     void (*own)(const void *context, int64_t number, int64_t samples, int64_t *begin, int64_t *end);
     const void *context;
-    int64_t round; /* so many batches are in work at the same time, each rank's another one */
+    int64_t round; /* batches processed at the same time, a different one on each rank */
 } feed_share;
 
 enum { NOT_LISTED = -1 };
 
-/* The order of a pass over the data, as far as it is known which of its samples can be read. */
+/* The order of a pass over the data, without the samples that are known to be unreadable. */
 typedef struct feed_pass {
     const cornu_data *data;
     cornu_split split;
-    int64_t *order; /* numbers of samples; the first `kept` are usable */
+    int64_t *order; /* indices of samples; the first `kept` are readable */
     int64_t kept;
-    bool patient; /* no callback is asked whether to go on while it waits */
+    bool patient; /* calls no should_stop while it waits */
 
-    /* With several ranks: order[left] without those that all ranks know to be unusable. Places
-       below `kept` are known to all to be usable, and read as far as they are this rank's. */
+    /* With several ranks: order[left] without the samples that all ranks know to be unreadable.
+       All ranks know that the samples below `kept` are readable, and this rank has read its own
+       of them. */
     feed_share share;
     int64_t left;
-    int64_t *own;   /* [own_count] this rank's samples, in order, from place `listed` on: */
-    int64_t listed; /* own[own_next], or the first after it, is the next to be waited for */
+    int64_t *own;   /* [own_count] this rank's samples, in order, from position `listed` */
+    int64_t listed; /* own[own_next], or the first after it, is awaited next */
     int64_t own_count, own_next;
 } feed_pass;
 
-/* At the beginning of a pass (`left` is all samples): from here on wait for, and decode, this
-   rank's alone; all ranks take the same batches in the same order. They tell each other which files
-   cannot be read, so that batches are those of one process. Where samples need no decoding there is
-   nothing to divide. */
+/* Call at the beginning of a pass (`left` is all samples): from now on this rank waits for, and
+   decodes, only its own samples; all ranks take the same batches in the same order. They
+   exchange which files are unreadable, so that the batches are those of one process. Without
+   effect if samples need no decoding. */
 cornu_status feed_divide(feed_pass *p, const feed_share *share);
-/* Places from..from+batch-1 are known, and this rank's are there. */
+/* Waits until positions from..from+batch-1 are known to be readable, and this rank's samples of
+   them are decoded. */
 cornu_status feed_take_own(feed_pass *p, int64_t from, int64_t batch);
-/* Leave out what all ranks know to be unusable, from place `kept` on. */
+/* Remove the samples that all ranks know to be unreadable, from position `kept` on. */
 void feed_leave_out(feed_pass *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* Was this process started by an MPI launcher, and whose? */
+/* Detects the MPI launcher that started this process, and its MPI library. */
 #include "base/env.h"
 #include "base/plugin.h"
 #include "parallel/engine.h"
@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a launcher tells its processes. Slurm's srun speaks for either. */
+/* The environment variables that a launcher sets for its processes. Slurm's srun starts
+   processes of either MPI. */
 typedef struct launcher {
-    const char *count, *rank; /* environment variables; count NULL: it says elsewhere */
+    const char *count, *rank; /* environment variables; count NULL: given elsewhere */
     const char *mpi;          /* libcornu-mpi-NAME.so */
-    const char *package;      /* that its plug-in is built with */
+    const char *package;      /* package that its plug-in is built with */
 } launcher;
 
 static const launcher launchers[] = {
@@ -47,7 +48,7 @@ int cornu_ranks_launched(int *rank)
     return l ? (int)number_of(l->count) : 1;
 }
 
-/* `all` were started, but MPI sees others: its library is not the launcher's. */
+/* `all` ranks were started, but MPI has another count: its library is not the launcher's. */
 static cornu_status check_launched(cornu_ranks *r, long all, const char *path)
 {
     if (r->count == all)

@@ -1,4 +1,4 @@
-/* From the beginning of a process's ranks to their end. */
+/* Opens and closes the communicator. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "parallel/engine.h"
@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who fails first waits so long for ranks before it, which may fail just so: one of them speaks. */
+/* A failing rank waits this time for lower ranks, which may fail in the same way, so that only
+   one reports it. */
 static const double GRACE_SECONDS = 2, GRACE_OF_RANK = 0.1;
 
 static cornu_status start(cornu_ranks *r)
@@ -96,7 +97,7 @@ void cornu_ranks_close(cornu_ranks *r)
     free(r);
 }
 
-/* Unless another rank fails meanwhile. */
+/* Fail after `seconds`, unless another rank fails first. */
 static cornu_status fail_after(cornu_ranks *r, double seconds, cornu_status status,
                                const char *line)
 {

@@ -12,8 +12,8 @@ static int variable_of(const plan *p, tensor_ref gradient)
     return -1;
 }
 
-/* The samples themselves may not be there as floats (kernels of uint8 inputs), and what has several
-   rows a sample is not worth it. */
+/* The inputs of the first layer may not exist as floats (kernels for uint8 inputs), and factors
+   of a layer with several rows per sample are too large. */
 static bool is_worth(const plan *p, const op *o, const shard_factors *f)
 {
     int64_t rows, in, units, shards = f->plan.shards;

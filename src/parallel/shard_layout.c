@@ -3,7 +3,7 @@
 #include <cornu/parallel.h>
 #include <string.h>
 
-/* ---- what users say of shards ------------------------------------------------------------ */
+/* ---- users' options ---------------------------------------------------------------------- */
 
 cornu_status shards_check_count(int64_t count)
 {

@@ -1,4 +1,5 @@
-/* Numbers that the ranks of a host read in each other's memory, in place of sending them. */
+/* Shared memory for numbers that the ranks of one host read from each other instead of sending
+   them. */
 #include "base/memory.h"
 #include "parallel/engine.h"
 #include <fcntl.h>
@@ -15,10 +16,10 @@
 
 static const size_t HUGE_PAGE = (size_t)2 << 20;
 
-/* Where a rank's block is found, by processes of the same kernel, process numbers and network: a
-   network of its own makes a host. */
+/* The address of a rank's block for processes with the same kernel, process ids and network
+   namespace: a separate network counts as another host. */
 typedef struct block_claim {
-    char kernel[40]; /* this boot's name; "": the block is of this process alone */
+    char kernel[40]; /* id of this boot; "": the block is private */
     uint64_t processes, network, device, inode;
     int64_t process, file, bytes;
 } block_claim;
@@ -40,7 +41,7 @@ static void read_kernel(char name[40])
         fclose(f);
 }
 
-/* A file beyond the limit would be SIGXFSZ. */
+/* A file larger than the process's limit would raise SIGXFSZ. */
 static int new_file(size_t bytes)
 {
     struct rlimit most;
@@ -54,7 +55,8 @@ static int new_file(size_t bytes)
     return -1;
 }
 
-/* NULL where it cannot be had. It begins at a multiple of huge pages, as only so it can be of them.
+/* Returns NULL on failure. The mapping begins at a multiple of the huge page size, which huge
+   pages need.
  */
 static void *map_file(int file, size_t bytes, int protection)
 {
@@ -71,8 +73,8 @@ static void *map_file(int file, size_t bytes, int protection)
     return NULL;
 }
 
-/* Linux gives a file's memory huge pages only on request, for pages that are there; it costs about
-   2 ms each. Where it refuses, small ones do. */
+/* Linux gives huge pages to a file's memory only on request and only for pages that exist, at
+   about 2 ms each. If it refuses, small pages are used. */
 static void want_huge_pages(char *memory, size_t bytes)
 {
     if (bytes <= HUGE_PAGE)
@@ -82,7 +84,7 @@ static void want_huge_pages(char *memory, size_t bytes)
     (void)madvise(memory, bytes, MADV_COLLAPSE);
 }
 
-/* Its memory is zeros. Where it cannot be had the block has none. */
+/* The memory is zeroed. On failure the block has no memory. */
 static void map_own(ranks_block *b, block_claim *claim)
 {
     struct stat made;
@@ -113,7 +115,7 @@ static bool same_host(const block_claim *a, const block_claim *b)
            a->processes == b->processes && a->network == b->network;
 }
 
-/* NULL where it cannot be had: of another host, or another user's. */
+/* NULL on failure: the block belongs to another host or another user. */
 static const float *map_other(const block_claim *own, const block_claim *other)
 {
     char path[64];
@@ -140,7 +142,8 @@ static void unmap_other(ranks_block *b, int k)
     b->others[k] = NULL;
 }
 
-/* Two read each other's memory or neither does, as both must know what is sent. */
+/* Either both of two ranks read each other's memory or neither does, as both must know what is
+   sent. */
 static cornu_status meet(cornu_ranks *r, void *context)
 {
     const block_claim *own = context;
@@ -195,7 +198,7 @@ cornu_status ranks_block_new(cornu_ranks *r, size_t bytes, const char *what, flo
         return memory_new_aligned(bytes, what, out);
     if (r->block.own)
         return status_fail(CORNU_INTERNAL, "%s: found another block of ranks; expected none", what);
-    bytes = (bytes / HUGE_PAGE + 1) * HUGE_PAGE; /* what is not touched takes no memory */
+    bytes = (bytes / HUGE_PAGE + 1) * HUGE_PAGE; /* untouched pages take no memory */
     r->block = (ranks_block){.bytes = bytes, .file = -1};
     cornu_status status = fill_block(r, what);
     if (status == CORNU_OK)
@@ -213,7 +216,7 @@ void ranks_block_free(cornu_ranks *r, float *block)
         free_block(r);
 }
 
-/* Bytes into the block; beyond its end where they lie elsewhere. */
+/* Offset of `own` in the block; a value beyond its end if it is outside. */
 static uintptr_t place_of(const ranks_block *b, const void *own)
 {
     return (uintptr_t)own - (uintptr_t)b->own;
