@@ -267,7 +267,7 @@ cornu_status callbacks_restore(callbacks *c, const cornu_model *model)
     return restore(c, model->training.callback_state, "the model file");
 }
 
-/* Callbacks that begin anew keep the state that they have now. */
+/* Callbacks that start afresh keep their current state. */
 static cornu_status fill_gaps(const callbacks *c, json_t *list)
 {
     json_t *now = states_of(c);

@@ -1,5 +1,5 @@
-/* Callbacks: what else happens while a model trains. One row of callbacks.def and one file each;
-   options and behaviour are Keras's. */
+/* Callbacks during training. Each has one row in callbacks.def and one file; options and
+   behaviour are Keras's. */
 #ifndef TRAIN_CALLBACKS_H
 #define TRAIN_CALLBACKS_H
 
@@ -15,35 +15,34 @@ typedef struct fit_logs {
     double value[HISTORY_COLUMNS_MAX];
 } fit_logs;
 
-/* What callbacks see of a run, and may change. */
+/* The state of a run that callbacks may read and change. */
 typedef struct fit_state {
     cornu_model *model;
     session *session;
-    bool pulled;            /* the model's weights on the host are those of the device */
-    bool resumed;           /* goes on from a model file */
-    bool more_epochs;       /* resumed with more epochs than the run was to have */
-    const char *output;     /* folder for the files that the recipe names; NULL: the current one */
-    bool confined;          /* they stay there, as the recipe may be somebody else's */
-    const cornu_data *data; /* of the training */
+    bool pulled;        /* the model's weights on the host equal the device's */
+    bool resumed;       /* continues from a model file */
+    bool more_epochs;   /* resumed with more epochs than the run was to have */
+    const char *output; /* folder for the files that the recipe names; NULL: the current one */
+    bool confined; /* files must stay in that folder, as the recipe may come from another user */
+    const cornu_data *data;        /* training data */
     struct evaluation *validation; /* running.h; NULL: none. on_fit_begin may give it a report */
     struct op_profile *profile;    /* op_times.h; NULL: none. on_fit_begin may give it one */
     bool sharded;                  /* a step is several plans, and has no profile */
-    struct shards *shards;         /* shards.h: what runs them, after on_fit_begin; or NULL */
-    int64_t epoch;                 /* at hand, from 0 */
+    struct shards *shards;         /* shards.h: runs shards, set after on_fit_begin; or NULL */
+    int64_t epoch;                 /* current epoch, from 0 */
     double step_loss;              /* on_step_end */
     fit_logs logs;                 /* on_fit_begin: names only */
     bool not_validated;            /* in on_epoch_end: this epoch has no val_ values */
-    int step_logs; /* so many of them, the first, are known in on_step_end: those of the epoch
-                      so far */
+    int step_logs; /* number of first logs that on_step_end has: the values of the epoch so far */
     bool mute;     /* another rank writes the files */
     bool stop;     /* set it, and training ends after this epoch */
-    bool changed;  /* set it in on_fit_end where weights were changed */
+    bool changed;  /* set by on_fit_end if it changed weights */
     struct callbacks *callbacks;
     file_watch saving;                               /* for checkpoint_write */
     void (*on_notice)(void *user, const char *line); /* may be NULL */
     void *user;
-    text *held; /* what is noticed at the end of an epoch, a line each: told behind the epoch's own
-                   line; NULL: told at once */
+    text *held; /* notices at the end of an epoch, one per line, shown after the epoch's own line;
+                   NULL: shown at once */
 } fit_state;
 
 /* Copy the device's weights into the model, once a step. */
@@ -52,16 +51,16 @@ cornu_status fit_pull(fit_state *f);
 cornu_status fit_gather(fit_state *f);
 void fit_notice(const fit_state *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One row. `self` points to `size` zeroed bytes of its own; slots may be NULL. */
+/* One row. `self` points to `size` zeroed bytes of the callback's state; slots may be NULL. */
 typedef struct callback_kind {
     size_t size;
-    const char *const *keys;                              /* of its options, NULL-ended */
+    const char *const *keys;                              /* of its options, NULL-terminated */
     cornu_status (*read)(void *self, const doc *options); /* options: a map, or NULL */
     bool every_step; /* on_step_end wants each step's loss: the device is asked after each */
-    bool (*wants_steps)(const void *self); /* the same, where it hangs on the options */
+    bool (*wants_steps)(const void *self); /* the same, if it depends on the options */
     bool writes;                           /* files: with ranks it is rank 0's matter */
-    bool after_the_epoch; /* on_epoch_end runs when the others have, and the position has moved on:
-                             for what writes the model */
+    bool after_the_epoch; /* on_epoch_end runs after the other callbacks, and after the position has
+                             moved on: for callbacks that write the model */
     /* Before training; must not change the model. `monitor` names are checked here. */
     cornu_status (*on_fit_begin)(void *self, fit_state *f);
     cornu_status (*on_epoch_begin)(void *self, fit_state *f);
@@ -69,9 +68,10 @@ typedef struct callback_kind {
     cornu_status (*on_epoch_end)(void *self, fit_state *f);
     /* When training ends of itself; not when it is stopped or fails. */
     cornu_status (*on_fit_end)(void *self, fit_state *f);
-    /* Files of its own are on the disk when this returns: a model file is about to say so. */
+    /* Sync the callback's files to the disk: a model file is about to record them. */
     cornu_status (*sync)(void *self);
-    /* What must survive a resume, as a new reference; and back (false: damaged). */
+    /* Save the state that must survive a resume, as a new reference; and restore it (false:
+       damaged). */
     json_t *(*save)(const void *self);
     bool (*restore)(void *self, const json_t *state);
     void (*close)(void *self);
@@ -89,23 +89,24 @@ typedef struct callback_entry {
 } callback_entry;
 
 typedef struct callbacks {
-    callback_entry *entries; /* with room for one more than the list's */
+    callback_entry *entries; /* with room for one more than the list has */
     int count;
-    bool mute;   /* those that write files do nothing */
-    int unsaved; /* the last so many are no list's: no model file keeps their state */
+    bool mute;   /* callbacks that write files do nothing */
+    int unsaved; /* number of last callbacks that are not in the list: model files do not save their
+                    state */
 } callbacks;
 
-/* Are names and options right? `list` may be NULL. */
+/* Check names and options. `list` may be NULL. */
 cornu_status callbacks_check(const doc *list);
 cornu_status callbacks_open(const doc *list, callbacks **out);
 void callbacks_close(callbacks *c);
-/* One more, with Keras's defaults, whose files may lie anywhere. At most once. */
+/* Add the TensorBoard callback with Keras's defaults; log_dir may be any folder. At most once. */
 cornu_status callbacks_add_tensorboard(callbacks *c, const char *log_dir);
-/* Is there one of the row of this name? */
+/* True if a callback of this name exists. */
 bool callbacks_have(const callbacks *c, const char *name);
 /* How a list spells the first callback of the row of this name; NULL: it has none. */
 const char *callbacks_find(const doc *list, const char *name);
-/* Does one of them write a file that the list names? */
+/* True if a callback writes a file that the list names. */
 bool callbacks_write_files(const callbacks *c);
 bool callbacks_every_step(const callbacks *c);
 /* The rows with the names of their options: a list for cornu_tables. */
@@ -115,17 +116,17 @@ typedef enum callback_event {
     CALLBACK_FIT_BEGIN,
     CALLBACK_EPOCH_BEGIN,
     CALLBACK_STEP_END,
-    CALLBACK_EPOCH_END,   /* those that do not write the model */
-    CALLBACK_AFTER_EPOCH, /* those that do */
+    CALLBACK_EPOCH_END,   /* callbacks that do not write the model */
+    CALLBACK_AFTER_EPOCH, /* callbacks that write it */
     CALLBACK_FIT_END
 } callback_event;
 cornu_status callbacks_run(callbacks *c, callback_event event, fit_state *f);
-/* Into and out of model->training.callback_state; before the former, files of their own are synced.
- */
+/* Save to, and restore from, model->training.callback_state; saving first syncs the callbacks'
+   files. */
 cornu_status callbacks_save(const callbacks *c, cornu_model *model);
 cornu_status callbacks_restore(callbacks *c, const cornu_model *model);
-/* The same as text, which the caller frees, and of cornu_fit_options.callback_state, where null
-   stands for a callback that begins anew. */
+/* The same as text, which the caller frees; and from cornu_fit_options.callback_state, where
+   null means a callback that starts afresh. */
 cornu_status callbacks_to_text(const callbacks *c, char **text);
 cornu_status callbacks_from_text(callbacks *c, const char *text);
 
@@ -144,7 +145,7 @@ cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f);
 double monitor_value(const monitor *m, const fit_state *f);
 /* False for a val_ value of an epoch without validation. */
 bool monitor_known(const monitor *m, const fit_state *f);
-/* Is `value` better than `reference` by more than min_delta? */
+/* True if `value` is better than `reference` by more than min_delta. */
 bool monitor_improves(const monitor *m, double value, double reference);
 
 #endif

@@ -48,9 +48,9 @@ cornu_status class_join(const class_list *list, const class_list *other, char **
     return text_take(&t, out);
 }
 
-/* ---- numbers alone ---------------------------------------------------------------------- */
+/* ---- classes without names -------------------------------------------------------------- */
 
-/* Are the outputs a row of classes, as far as the loss tells? */
+/* True if the loss implies that the outputs are a row of classes. */
 static bool tells_classes(const cornu_model *m)
 {
     int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
@@ -73,7 +73,7 @@ cornu_status classes_may_be_fewer(const cornu_model *model, const cornu_data *da
     return CORNU_OK;
 }
 
-/* Of data without names the samples with too large a number are told by data_check_samples. */
+/* For data without names data_check_samples reports samples with too large a class number. */
 static cornu_status check_count(const cornu_model *model, const cornu_data *data, bool fewer,
                                 class_use use)
 {
@@ -124,7 +124,7 @@ static bool is_same(const class_list *a, const class_list *b)
     return same;
 }
 
-/* Is there a class of the data for this one of the model? */
+/* True if the data has this class of the model. */
 static bool is_numbered(const class_numbers *n, int number)
 {
     for (int i = 0; i < n->count; i++)

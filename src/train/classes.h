@@ -1,12 +1,11 @@
-/* Are the classes of a data set those of a model, and which number of the one is which of the
-   other? */
+/* Matches the classes of a data set with those of a model, and maps their numbers. */
 #ifndef TRAIN_CLASSES_H
 #define TRAIN_CLASSES_H
 
 #include "data/data.h"
 #include "model/model.h"
 
-/* Class names in the order of their numbers; `of` is what messages call their owner. */
+/* Class names in the order of their numbers; messages call their owner `of`. */
 typedef struct class_list {
     char *const *names;
     int count;
@@ -22,39 +21,39 @@ cornu_status class_join(const class_list *list, const class_list *other, char **
 typedef struct class_numbers {
     int32_t *number; /* [count]; NULL: the same */
     int count;
-    int32_t *labels; /* of the block that classes_renumber was given last */
+    int32_t *labels; /* labels of the block that classes_renumber last got */
 } class_numbers;
 
-/* What for: training takes all of the model's classes (or fewer, where the recipe says so), an
+/* The purpose: training needs all of the model's classes (or fewer, if the recipe says so), an
    evaluation any of them. */
 typedef enum class_use { CLASSES_TO_TRAIN, CLASSES_TO_EVALUATE } class_use;
 
-/* Match the data's classes to the model's by name; where the model knows no names, there must be as
-   many as its outputs tell apart, or fewer where the recipe or the data says so; so it is with the
-   numbers of training data without names. CORNU_INVALID names what differs. */
+/* Match the data's classes to the model's by name. If the model has no names, the data must have
+   one class per class of the outputs, or fewer if the recipe or the data allows it; the same
+   holds for training data with numbers only. CORNU_INVALID names the difference. */
 cornu_status classes_match(const cornu_model *model, const cornu_data *data, class_use use,
                            class_numbers *out);
 /* The same with names that are not the model's, or not yet. */
 cornu_status classes_match_list(const class_list *known, const cornu_data *data, bool fewer,
                                 class_use use, class_numbers *out);
-/* May training data have fewer classes than the model has outputs? */
+/* Check whether training data may have fewer classes than the model has outputs. */
 cornu_status classes_may_be_fewer(const cornu_model *model, const cornu_data *data, bool *fewer);
 /* Give the block labels in the model's numbers; they are n's, until the next call. */
 cornu_status classes_renumber(class_numbers *n, sample_block *block);
 void classes_free(class_numbers *n);
-/* The model takes the data's names, where it has none; outputs that no class of the data has are
-   called by their number. */
+/* Give the model the data's class names if it has none; an output without class in the data is
+   named by its number. */
 cornu_status classes_name(cornu_model *model, const cornu_data *data);
-/* The model's classes of which this split of the data has no sample, "bird, eel"; "" where there
-   are none, or nothing is known. */
+/* The model's classes without samples in this split of the data, "bird, eel"; "" if there are
+   none, or if the counts are not known. */
 cornu_status classes_without_samples(const cornu_model *model, const cornu_data *data,
                                      cornu_split split, const class_numbers *n, char **out);
 
 /* The class_weight of a fit section, as weights of samples. */
 typedef struct class_weights {
-    float *of;       /* [classes]: 1 where the section does not say */
+    float *of;       /* [classes]: 1 if the section has no value */
     int64_t classes; /* up to the last that it names */
-    float *samples;  /* [capacity]: those of the block that weigh was given last */
+    float *samples;  /* [capacity] weights of the block that weigh last got */
     int64_t capacity;
     const char
         *clash; /* a number in the section that is another class's name; lives as long as that

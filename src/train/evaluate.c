@@ -41,7 +41,7 @@ typedef struct evaluating {
     cornu_scores *scores;
     int64_t steps;
     double began, shown;
-    step_results *each; /* ranks that divide the work: [steps], 0 for the others' */
+    step_results *each; /* with several ranks: [steps], 0 for the other ranks' steps */
     int64_t capacity;
     float *outputs; /* [batch][outputs] of a step, for the report */
     size_t output_capacity;
@@ -145,7 +145,7 @@ static cornu_status add_all(evaluating *run)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* All batches, or as many as were asked for. */
+/* Count all batches, or the requested number. */
 static void count_steps(evaluating *run, const feed *f)
 {
     const evaluation *e = run->e;
@@ -236,7 +236,7 @@ static cornu_status evaluate_samples(session *s, const evaluation *e, const samp
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
     feed f;
-    session_plan *ready; /* before any sample is decoded: what does not fit is refused */
+    session_plan *ready; /* before any sample is decoded, so that a lack of memory is found first */
     TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
                          block->weight != NULL, &ready));
     TRY(feed_open(e->data, e->split, block, e->first, e->count, &f));
@@ -285,7 +285,8 @@ static cornu_status check_options(const cornu_run_options *o)
     return CORNU_OK;
 }
 
-/* Do they have the same names? Those that there are no pictures of are told. */
+/* Check that data and model have the same class names; a notice lists the classes without
+   pictures. */
 static cornu_status check_classes(const cornu_model *model, const cornu_data *data,
                                   const cornu_run_options *o)
 {
@@ -301,7 +302,7 @@ static cornu_status check_classes(const cornu_model *model, const cornu_data *da
     return status;
 }
 
-/* In a session of its own. */
+/* Evaluate in a separate session. */
 static cornu_status evaluate(cornu_model *model, const cornu_run_options *o, const evaluation *e,
                              cornu_scores *scores)
 {

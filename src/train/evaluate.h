@@ -11,7 +11,7 @@
 
 /* The names of the scores: loss, then the metrics. Values become NaN. */
 void scores_open(const cornu_model *model, cornu_scores *scores);
-/* Means from sums; NaN where samples is 0. */
+/* Compute means from sums; NaN if samples is 0. */
 void scores_from_sums(const double *sums, int64_t samples, cornu_scores *scores);
 /* The sums of a device's results in the order of scores: loss, then `metric_count` metrics. */
 void results_sums(const step_results *results, int metric_count, double *sums);
@@ -31,11 +31,11 @@ typedef struct evaluation {
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
     cornu_report *report; /* gets each sample, and is finished; NULL: none */
-    /* They do so together, with the bits of one; NULL: alone. Each runs every so many batches,
-       unless somebody wants to see all. */
+    /* The ranks evaluate together, with the same bits as one process; NULL: one process. Each
+       rank runs every count-th batch, unless a callback needs all batches. */
     cornu_ranks *ranks;
 } evaluation;
-/* Is batch `step` this rank's, where they divide it? */
+/* True if this rank evaluates batch `step`. */
 bool evaluation_is_own(const evaluation *e, int64_t step);
 /* Mean loss and metrics; CORNU_STOPPED when should_stop asked for it. Resets the device's sums. */
 cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *scores);

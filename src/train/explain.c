@@ -89,8 +89,8 @@ done:
     return status;
 }
 
-/* Of a device that can be busy with other work, the limits are measured before and after, and the
-   higher ones count. */
+/* Other work may use the device, so the limits are measured before and after, and the higher
+   ones are used. */
 static cornu_status measure(explained *e)
 {
     device *d = session_device(e->session);
@@ -136,13 +136,14 @@ static double group_flops(const explained *e, int i)
     return flops;
 }
 
-/* In 10^9 a second; 0 for what takes no time of its own. */
+/* In 10^9 per second; 0 for an operation without its own time. */
 static double rate(double amount, double seconds)
 {
     return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
 
-/* What was measured of operation i; of a fused one, whose time is in its group's. */
+/* Adds the measurements of operation i; the time of a fused operation is included in its
+   group's. */
 static void add_times(const explained *e, int i, text *t)
 {
     const kernel_choice *c = &e->choices[i];
@@ -203,7 +204,7 @@ static void add_memory(const explained *e, text *t)
     text_add(t, " · batch %lld\n", (long long)e->batch);
 }
 
-/* How its kernels divide their work, and who says so. */
+/* Adds the blocking of its kernels, and where it comes from. */
 static cornu_status add_tuning(const explained *e, text *t)
 {
     device_tuning tuning;
@@ -215,7 +216,7 @@ static cornu_status add_tuning(const explained *e, text *t)
     return CORNU_OK;
 }
 
-/* What the step's operations are as defined and, in brackets, what the kernels make of them. */
+/* Adds the totals of the operations as defined and, in brackets, as the kernels compute them. */
 static void add_total(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
@@ -264,9 +265,8 @@ static void add_total(const explained *e, text *t)
                 "kernel runs them, fused ones (\"with 2\") in it\n");
 }
 
-/* Of a model that was not trained yet, any statistics of samples will do: times do not hang on
- * them.
- */
+/* For an untrained model any statistics of samples will do: times do not depend on them.
+ * */
 static cornu_status open_session(explained *e, const session_options *options)
 {
     cornu_model *m = e->model;

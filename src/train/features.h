@@ -5,8 +5,8 @@
 #include "model/model.h"
 #include "train/feed.h"
 
-/* Where the model's data section asks for them: compute them from the feed's samples (by channel,
-   after their scale) and keep them in the model. */
+/* If the model's data section asks for the statistics, compute them from the samples of the
+   input pipeline (per channel, after scaling) and store them in the model. */
 cornu_status features_learn(cornu_model *model, feed *train);
 
 #endif

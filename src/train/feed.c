@@ -81,10 +81,10 @@ static cornu_status number_batch(feed *f)
     return CORNU_OK;
 }
 
-/* The samples from `seen` on, until one behind the batch is known. */
+/* Wait for the samples from `seen` on, until one after the batch is known. */
 static cornu_status take_all(feed *f, int64_t from, int64_t batch)
 {
-    if (!data_is_wanted_by(f->pass.data, &f->pass)) /* first, or somebody else was in between */
+    if (!data_is_wanted_by(f->pass.data, &f->pass)) /* first call, or another reader came between */
         data_want(f->pass.data, &f->pass, f->pass.split, f->pass.order + f->seen,
                   f->count - f->seen);
     while (f->seen < f->count && f->pass.kept <= from + batch) {
@@ -148,10 +148,10 @@ cornu_status feed_take_checked(session *s, feed *f, int64_t from, int64_t batch,
 
 /* ---- all files, by all ranks ------------------------------------------------------------- */
 
-/* Samples that ranks read before they tell each other of them. */
+/* Samples that a rank reads before the ranks exchange what they found. */
 enum { FINISH_BATCH = 64 };
 
-/* Neighbours, as many as the others. */
+/* An equal number of consecutive samples for each rank. */
 static void own_piece(const void *context, int64_t number, int64_t samples, int64_t *begin,
                       int64_t *end)
 {

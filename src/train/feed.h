@@ -15,7 +15,7 @@ void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64
 
 typedef struct feed {
     feed_pass pass;
-    sample_block samples; /* what is read: the split, or the stream's current batch */
+    sample_block samples; /* source of the samples: the split, or the stream's current batch */
     int64_t first, count; /* the range of the split that is passed over */
     int64_t seen; /* pass.order[count]: usable ones among the first `seen`, then all others */
     int64_t batch, batch_count; /* the batch that is in use: its first of the order, its samples */
@@ -28,16 +28,17 @@ void feed_close(feed *f);
 /* Begin pass `pass`: shuffled by (seed, pass), or in the block's order. Steps that read batches of
    the pass before must be done. */
 void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle);
-/* Samples from..from+batch-1 of the pass, by their numbers in `samples`; *got is smaller at its
-   end. Waits until they are decoded, and until it is known whether any follow. The
-   batch before is released. A stream gives all of its next batch, which takes the place of the one
-   before; 0 at the pass's end. */
+/* Get samples from..from+batch-1 of the pass, as indices into `samples`; *got is smaller at the
+   end of the pass. Waits until they are decoded, and until it is known whether more follow.
+   Releases the previous batch. A stream returns its complete next batch, which replaces the
+   previous one; 0 at the end of the pass. */
 cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got);
 /* feed_take; a stream's batch is checked against the model, as other data is before the first step.
  */
 cornu_status feed_take_checked(session *s, feed *f, int64_t from, int64_t batch,
                                const int64_t **index, int64_t *got);
-/* Every file is read by one of the ranks, so that all know what is unusable: their data_finish. */
+/* data_finish for ranks: each file is read by one rank, so that all ranks know the unusable
+   ones. */
 cornu_status feed_finish(const cornu_data *data, cornu_ranks *ranks);
 /* Samples of a pass, as far as is known: the very number once a pass has come to its end. */
 int64_t feed_samples(const feed *f);

@@ -73,7 +73,7 @@ static cornu_status open_callbacks(fit_run *run)
     return CORNU_OK;
 }
 
-/* Can the files be written that the run is to leave? */
+/* Check that the run's files can be written. */
 static cornu_status check_files(const fit_run *run)
 {
     const cornu_fit_options *o = run->options;
@@ -99,7 +99,7 @@ static cornu_status prepare_step(fit_run *run, int64_t batch)
     return session_plan_for(run->state.session, PLAN_TRAIN, batch, is_weighted(run), &ready);
 }
 
-/* All of the run, so that one that does not fit is known now. */
+/* Prepare all plans of the run, so that a lack of memory is found now. */
 static cornu_status prepare_plans(fit_run *run)
 {
     session_plan *ready;
@@ -173,8 +173,8 @@ static cornu_status start_session(fit_run *run)
     return fit_log_open(run);
 }
 
-/* The model remembers by which tuning it is trained. A resumed run that goes on by another gets
-   other roundings than it would have had, which is allowed, and told. */
+/* The model records the tuning that it is trained with. If a resumed run uses another tuning,
+   its roundings differ; that is allowed, with a notice. */
 static cornu_status note_tuning(fit_run *run)
 {
     training_state *t = &run->model->training;
@@ -188,8 +188,8 @@ static cornu_status note_tuning(fit_run *run)
     return memory_replace_string(*now.text ? now.text : NULL, &t->tuning);
 }
 
-/* A new run forgets what callbacks of an earlier one remember; names of classes come with the
-   data, and where it lies is kept as a hint. */
+/* A new run clears the state of an earlier run's callbacks. The class names come from the data,
+   and the data's location is recorded as a hint. */
 static cornu_status begin(fit_run *run)
 {
     cornu_model *m = run->model;
@@ -202,14 +202,14 @@ static cornu_status begin(fit_run *run)
                                    run->state.data->origin);
 }
 
-/* The device has them; here they would take as much memory again. */
+/* The device has the slots; a copy on the host would only use memory. */
 static void discard_slots(cornu_model *m)
 {
     for (int i = m->weight_count; i < m->variable_count; i++)
         memory_discard(m->variables[i].value, (size_t)m->variables[i].count * sizeof(float));
 }
 
-/* From here on the weights are the session's. Where that fails the model stays as it was. */
+/* From now on the session owns the weights. If this fails, the model is unchanged. */
 static cornu_status open_session(fit_run *run)
 {
     cornu_model *m = run->model;
@@ -244,15 +244,15 @@ static void close_run(fit_run *run)
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }
 
-/* The model shows what there is. Its slots were on the device alone: their memory is taken only
-   now, in place of the plans'. The message stays that of what failed first; behind a device's
-   failure it says where training can go on. */
+/* Copy the state into the model. Its slots were only on the device: they are allocated only now,
+   after the plans are freed. The message remains that of the first failure; after a device's
+   failure it also says where training can continue. */
 static cornu_status finish(fit_run *run, cornu_status status)
 {
     const cornu_model *m = run->model;
     char why[PRINTABLE_MOST];
     snprintf(why, sizeof why, "%s", cornu_last_error());
-    if (status == CORNU_NOT_A_NUMBER) /* of all ranks */
+    if (status == CORNU_NOT_A_NUMBER) /* on all ranks */
         (void)fit_gather(&run->state);
     session_release_plans(run->state.session);
     cornu_status pulled =
@@ -279,7 +279,7 @@ static cornu_status fit(fit_run *run)
     return finish(run, fit_loop(run));
 }
 
-/* Rank 0 alone writes files. */
+/* Only rank 0 writes files. */
 static const cornu_fit_options *options_of_rank(const cornu_fit_options *o, cornu_fit_options *own)
 {
     if (cornu_ranks_number(o->ranks) == 0)
@@ -313,7 +313,8 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
                             .user = o->user};
     double began = clock_seconds();
     cornu_status status = fit(&run);
-    bool together = status == CORNU_STOPPED && run.agreed != VOTE_GO; /* the others stop, too */
+    bool together =
+        status == CORNU_STOPPED && run.agreed != VOTE_GO; /* the other ranks stop, too */
     if (!together)
         status = cornu_ranks_end(o->ranks, status);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;

@@ -4,9 +4,9 @@
 #include "train/fit_run.h"
 #include <math.h>
 
-/* ---- what validates ---------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------- */
 
-/* By names that the model has, or will have: those of the training data. */
+/* Match by the names that the model has, or will get from the training data. */
 static cornu_status check_validation_classes(const fit_run *run)
 {
     const cornu_data *data = run->options->validation_data;
@@ -61,7 +61,7 @@ static cornu_status use_test_split(fit_run *run)
     return CORNU_OK;
 }
 
-/* Another data set, all of it. */
+/* Validate on another data set, with all its samples. */
 static cornu_status use_validation_data(fit_run *run)
 {
     const cornu_data *data = run->options->validation_data;
@@ -76,7 +76,8 @@ static cornu_status use_validation_data(fit_run *run)
     return CORNU_OK;
 }
 
-/* What validates: the caller's data, a part of the training samples, or the test split. */
+/* Choose the validation samples: the caller's data, a part of the training samples, or the test
+   split. */
 static cornu_status choose_validation(fit_run *run)
 {
     if (run->options->validation_data && !run->options->no_validation)
@@ -92,7 +93,7 @@ static cornu_status choose_validation(fit_run *run)
 
 /* ---- the training samples ---------------------------------------------------------------- */
 
-/* Where a layer scales the pixels and the recipe does not say what goes into it. */
+/* Notice for a layer that scales the pixels if the recipe does not give its input range. */
 static cornu_status notice_pixels(fit_run *run)
 {
     const layer *by = model_rescaling(run->model);
@@ -160,7 +161,7 @@ static cornu_status open_data(fit_run *run)
 
 /* ---- batches and epochs ------------------------------------------------------------------ */
 
-/* The batches are as the stream has them. */
+/* A stream decides the size of its batches. */
 static void plan_streamed(fit_run *run)
 {
     int64_t batches = run->state.data->stream->source.batches;

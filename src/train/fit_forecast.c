@@ -1,4 +1,4 @@
-/* What a run tells its forecast, and asks it. */
+/* Connects a run with its forecast: measurements in, estimates out. */
 #include "train/fit_run.h"
 #include <cornu/images.h>
 #include <math.h>
@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of a machine on which more wants to run than there are cores. */
+/* The spread on a machine with more runnable threads than cores. */
 static const double SHARED_SPREAD = 0.25;
-/* Until a file has been written: what it takes to have it on the disk, and how fast it gets there.
+/* Guesses until a file has been written: the time to sync it, and the speed of writing.
  */
 static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
 
@@ -27,13 +27,13 @@ static double guess_validation(const fit_run *run)
     double steps = ceil((double)v->count / (double)v->batch);
     if (v->steps > 0 && (double)v->steps < steps)
         steps = (double)v->steps;
-    double runs = run->state.shards ? (double)run->spec.shards : 1; /* of its plan, in a step */
+    double runs = run->state.shards ? (double)run->spec.shards : 1; /* runs of its plan per step */
     double flops = evaluate->plan->flops / fmax(runs * train->plan->flops, 1);
     double bytes = evaluate->plan->bytes / fmax(runs * train->plan->bytes, 1);
     return steps * (flops + bytes) / 2;
 }
 
-/* Seconds behind each epoch: model files. */
+/* Seconds after each epoch: model files. */
 static double guess_between(const fit_run *run)
 {
     int files = (run->options->save != NULL) + callbacks_have(run->callbacks, "checkpoint");
@@ -50,7 +50,7 @@ void fit_forecast_open(fit_run *run)
     run->marks = (fit_marks){0};
 }
 
-/* ---- what it learns --------------------------------------------------------------------- */
+/* ---- measurements ----------------------------------------------------------------------- */
 
 static double process_seconds(void)
 {
@@ -60,7 +60,7 @@ static double process_seconds(void)
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-/* From here on. */
+/* Measure from now on. */
 static void mark(fit_run *run)
 {
     fit_marks *m = &run->marks;
@@ -92,8 +92,8 @@ void fit_forecast_begin(fit_run *run)
     mark(run);
 }
 
-/* What steps would have taken without the workers beside them. On the host these take a share of
-   the cores; a device of its own has only waited. */
+/* The seconds of steps without decoding workers at the same time. On the host the workers use a
+   share of the cores; a separate device has only waited for them. */
 static double alone(const fit_run *run, const fit_marks *before, double seconds)
 {
     const fit_marks *now = &run->marks;
@@ -103,8 +103,8 @@ static double alone(const fit_run *run, const fit_marks *before, double seconds)
     return cpu > 0 ? seconds * fmax(1 - decoding / cpu, 0) : seconds;
 }
 
-/* Where other programs want the cores, too, nobody knows how long they will: what was measured so
-   far says little of that. */
+/* If other programs use the cores, too, the time so far says little about how long they will
+   continue. */
 static double spread_of_machine(void)
 {
     double load;
@@ -135,9 +135,9 @@ void fit_forecast_validated(fit_run *run, double seconds)
     run->marks.validated = seconds;
 }
 
-/* ---- what it is asked ------------------------------------------------------------------- */
+/* ---- estimates -------------------------------------------------------------------------- */
 
-/* Seconds for which pictures will still be decoded, as fast as so far. */
+/* Seconds until all pictures are decoded, at the speed so far. */
 static double decoding_left(const fit_run *run)
 {
     const fit_marks *m = &run->marks;

@@ -98,7 +98,7 @@ static cornu_status read_results(fit_run *run, step_results *results)
     return CORNU_OK;
 }
 
-/* Spent in the epoch at hand, by all runs. */
+/* Seconds spent in the current epoch, by all runs. */
 static double epoch_seconds(const fit_run *run)
 {
     return run->resumed_seconds + (clock_seconds() - run->began);
@@ -122,7 +122,7 @@ static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t st
     return now;
 }
 
-/* What follows a step: ask for results when somebody waits for them, and hand them on. */
+/* After a step: read the results if a callback needs them, and pass them on. */
 static cornu_status report_step(fit_run *run)
 {
     const position *p = &run->model->training.position;
@@ -177,7 +177,7 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
     return CORNU_OK;
 }
 
-/* A pass that has come to its end tells how many batches a pass is. */
+/* The end of a pass gives the number of batches per pass. */
 static cornu_status end_pass(fit_run *run)
 {
     int64_t samples = feed_samples(&run->feed);
@@ -188,17 +188,17 @@ static cornu_status end_pass(fit_run *run)
     return CORNU_OK;
 }
 
-/* Of data that is there: the next of its pass. */
+/* The next batch of a pass over a data set. */
 static cornu_status take_batch(fit_run *run, const int64_t **index, int64_t *batch)
 {
     const position *p = &run->model->training.position;
-    int64_t number = p->epoch * run->steps + p->step; /* of the batch, over all epochs */
+    int64_t number = p->epoch * run->steps + p->step; /* number of the batch, over all epochs */
     TRY(set_pass(run, number / run->per_pass));
     TRY(feed_take(&run->feed, number % run->per_pass * run->batch, run->batch, index, batch));
     return run->feed.seen == run->feed.count ? end_pass(run) : CORNU_OK;
 }
 
-/* Of a stream: *batch 0 where the epoch ends with its pass, or with the data. */
+/* The next batch of a stream: *batch is 0 if the epoch ends with the pass, or with the data. */
 static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *batch)
 {
     const position *p = &run->model->training.position;
@@ -222,8 +222,8 @@ static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *
     return CORNU_OK;
 }
 
-/* With ranks: does this one wish to stop, and what do all of them do? `before`: it has to, before
-   the step at hand. */
+/* With ranks: vote whether to stop, and get the decision. `before`: this rank must stop before
+   the current step. */
 static cornu_status vote(fit_run *run, bool before)
 {
     const cornu_fit_options *o = run->options;
@@ -248,7 +248,7 @@ static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batc
     return session_step(run->state.session, ready, samples, index);
 }
 
-/* *taken: false where there is no batch left for the epoch. */
+/* *taken: false if no batch is left for the epoch. */
 static cornu_status run_step(fit_run *run, bool *taken)
 {
     position *p = &run->model->training.position;
@@ -286,7 +286,7 @@ static cornu_status save(fit_run *run, const char *path)
     return CORNU_OK;
 }
 
-/* Where a run that is stopped goes: nowhere before its first step, as nothing would be lost. */
+/* The model file of a stopped run: none before its first step, as nothing would be lost. */
 static const char *path_when_stopped(const fit_run *run)
 {
     const cornu_fit_options *o = run->options;
@@ -344,7 +344,7 @@ static cornu_status run_steps(fit_run *run)
     bool taken = true;
     while (taken && p->step < run->steps) {
         cornu_status status = run_step(run, &taken);
-        if (status != CORNU_STOPPED) /* while it waited for samples: the step was not begun */
+        if (status != CORNU_STOPPED) /* stopped while waiting for samples: the step has not begun */
             TRY(status);
         bool stops = status == CORNU_STOPPED;
         if (!stops)
@@ -393,7 +393,8 @@ static void tell_held(fit_run *run, text *held)
     text_free(held);
 }
 
-/* Values, callbacks, rows; then the position moves on, and what writes the model follows. */
+/* Compute the values, run callbacks, write rows; then move the position on, and run the
+   callbacks that write the model. */
 static cornu_status end_epoch(fit_run *run)
 {
     position *p = &run->model->training.position;
@@ -451,7 +452,8 @@ static cornu_status run_epoch(fit_run *run)
     run->resumed_seconds = run->model->training.position.seconds;
     TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
     begin_progress(run);
-    if (run->model->training.position.step > 0) /* that of the step before the stop */
+    if (run->model->training.position.step >
+        0) /* the learning rate of the last step before the stop */
         run->learning_rate =
             learning_rate_at(run->model, run->model->training.position.iterations - 1);
     TRY(run_steps(run));
@@ -476,7 +478,7 @@ static cornu_status run_epoch(fit_run *run)
     return finish_epoch(run);
 }
 
-/* Between two epochs: what there is to write has been written, or belongs to nobody. */
+/* Stop between two epochs: all requested files have been written. */
 static cornu_status stop_between(fit_run *run)
 {
     const char *path = path_when_stopped(run);

@@ -1,5 +1,5 @@
-/* What ranks have of a run before its first step: do all of them do the same, and which samples
-   does each of them read? */
+/* Preparation of ranks before a run's first step: check that all have the same run, and divide
+   the samples among them. */
 #include "base/memory.h"
 #include "parallel/agree.h"
 #include "train/fit_run.h"
@@ -63,7 +63,7 @@ cornu_status fit_check_ranks(fit_run *run)
 
 /* ---- the samples of each ----------------------------------------------------------------- */
 
-/* Where a pass ends must be known to a run that goes on. */
+/* A resumed run must know where a pass ends. */
 static cornu_status finish_files(const fit_run *run, const cornu_data *data)
 {
     cornu_ranks *ranks = run->options->ranks;
@@ -92,7 +92,8 @@ static void own_samples(const void *context, int64_t number, int64_t samples, in
     shards_own(context, samples, begin, end);
 }
 
-/* The workers go on with what this rank will evaluate, as far as is known which batches it has. */
+/* Let the workers continue with the samples that this rank will evaluate, as far as its batches
+   are known. */
 static cornu_status want_validation(fit_run *run)
 {
     const evaluation *v = &run->validation;

@@ -1,5 +1,5 @@
-/* One call of cornu_fit, as the files fit*.c share it: fit.c reads the options, opens data,
-   callbacks and session, and hands the run to fit_loop.c. */
+/* The state of one call of cornu_fit, shared by the files fit*.c: fit.c reads the options, opens
+   data, callbacks and session, and passes the run to fit_loop.c. */
 #ifndef TRAIN_FIT_RUN_H
 #define TRAIN_FIT_RUN_H
 
@@ -11,18 +11,18 @@
 #include "train/forecast.h"
 #include "train/shards.h"
 
-/* Up to where a run has been measured. */
+/* The point up to which a run has been measured. */
 typedef struct fit_marks {
-    double at;     /* of the clock; 0: nothing yet */
-    double looked; /* the same, when it was last looked who else is at work */
+    double at;     /* time; 0: nothing measured yet */
+    double looked; /* time of the last check for other busy programs */
     int64_t step;
-    double validated;     /* seconds of `at` up to now that were a validation's */
-    bool decodes;         /* at the last mark pictures were being decoded that will be kept */
+    double validated;     /* seconds of validation since `at` */
+    bool decodes;         /* at the last mark, workers were decoding pictures into the cache */
     double cpu, decoding; /* seconds: of the process; of its workers that decode */
     double waited;        /* seconds for pictures */
-    int64_t files;        /* that are decoded by now */
-    double first_at;      /* of the clock, at the first mark, */
-    int64_t first_files;  /* and what was decoded then */
+    int64_t files;        /* decoded so far */
+    double first_at;      /* time of the first mark */
+    int64_t first_files;  /* files decoded at the first mark */
 } fit_marks;
 
 typedef struct fit_run {
@@ -32,33 +32,34 @@ typedef struct fit_run {
     fit_spec spec;  /* options over recipe over defaults */
     bool wire_bf16; /* their gradients are rounded */
     callbacks *callbacks;
-    fit_state state; /* with session, shards and data */
+    fit_state state; /* has session, shards and data */
 
     sample_block train;    /* without the validation split */
-    class_numbers classes; /* of the training samples */
+    class_numbers classes; /* class numbers of the training samples */
     class_weights class_weights;
-    feed feed;                     /* of it */
+    feed feed;                     /* input pipeline of `train` */
     bool uploaded;                 /* the device has a copy */
-    bool validates, validates_now; /* at all; after this epoch */
+    bool validates, validates_now; /* in this run; after this epoch */
     evaluation validation;
-    /* Training goes through the data in passes of `per_pass` batches, each in an order of its own;
-       an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. While it is
-       not known which files can be read, which ends with the first pass, per_pass is the most. Of a
-       stream an epoch may be STEPS_UNKNOWN: then steps_shown, that of the one before, is told. */
+    /* Training goes through the data in passes of `per_pass` batches, each in a different order;
+       an epoch is the next `steps` batches. Without steps_per_epoch an epoch is a pass. During
+       the first pass it is not known which files are readable, and per_pass is the maximum. For
+       a stream `steps` may be STEPS_UNKNOWN: then progress shows steps_shown, the number of the
+       previous epoch. */
     int64_t batch, per_pass, steps, steps_shown, epochs;
-    int64_t pass;   /* that the feed is in; -1: none yet */
-    int64_t *later; /* of several ranks: the validation samples that are this one's, or NULL */
+    int64_t pass;   /* current pass of the input pipeline; -1: none yet */
+    int64_t *later; /* with several ranks: this rank's validation samples, or NULL */
 
     /* Within an epoch. A resumed epoch reads each step's sums and adds them to the saved ones in
        the order in which the device would have: sums, too, get the same bits. */
     bool each_step, carry;
     double began, shown, learning_rate, gathered;
-    int64_t resumed_step;   /* what an earlier run did of it, */
+    int64_t resumed_step;   /* steps of this epoch done by an earlier run */
     double resumed_seconds; /* in that time */
     cornu_scores scores, validation_scores;
 
     forecast forecast;
-    fit_marks marks; /* what it has been told up to */
+    fit_marks marks; /* measurements passed to the forecast so far */
 
     cornu_history *history;
     csv *log;
@@ -66,56 +67,58 @@ typedef struct fit_run {
     bool nan_noticed, saved;
     int64_t saved_epoch; /* whole epochs in the file that was saved last */
     bool stepped;        /* at least once */
-    shards_vote agreed;  /* by all ranks, on the current step */
+    shards_vote agreed;  /* agreed by all ranks for the current step */
 } fit_run;
 
 /* ---- fit_settings.c ---- */
 
-/* run->spec becomes what the run does: the options over what was read of the recipe, or what a
-   resumed run began with. */
+/* Set run->spec to the values in force: the options override the recipe; a resumed run keeps the
+   values that it began with. */
 cornu_status fit_settle(fit_run *run);
 /* "WHAT 4 in the model file and 8 asked for" */
 cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked);
-/* Restore the callbacks' state, in a run that goes on. Callbacks of a caller's own section, such as
-   Python's, are in no recipe: without a section again a notice says that they do not run. */
+/* Restore the callbacks' state in a resumed run. Callbacks of a caller's section, such as
+   Python's, are not in the recipe: if the resumed run has no section, a notice says that they do
+   not run. */
 cornu_status fit_restore_callbacks(fit_run *run);
 
 /* ---- fit_data.c ---- */
 
 /* The samples of training and validation, and the batches and epochs of the run. */
 cornu_status fit_open_data(fit_run *run);
-/* CORNU_BAD_FILE where no sample is left of those that can be read. */
+/* CORNU_BAD_FILE if no readable sample is left. */
 cornu_status fit_check_samples(const fit_run *run, int64_t samples);
 
 /* ---- fit_ranks.c ---- */
 
-/* Find out what must be known, before a run begins, of samples that may still be decoded; with
-   ranks: have all of them the same files? */
+/* Before a run begins, find out what is needed about samples that may still be decoded; with
+   ranks, check that all have the same files. */
 cornu_status fit_open_files(fit_run *run);
-/* With ranks: wait for, and decode, what this one's shards and its share of a validation need. */
+/* With ranks: wait for, and decode, the samples of this rank's shards and of its share of a
+   validation. */
 cornu_status fit_open_share(fit_run *run);
 void fit_close_share(fit_run *run);
-/* With ranks: do all of them the same? */
+/* With ranks: check that all have the same run. */
 cornu_status fit_check_ranks(fit_run *run);
 
 /* ---- fit.c ---- */
 
-/* The plan of a training step, or of its largest shard, which is there by then. */
+/* The plan of a training step, or of its largest shard, which must have been prepared. */
 cornu_status fit_train_plan(const fit_run *run, session_plan **out);
 
 /* ---- fit_loop.c ---- */
 
 /* Train from the model's position to the last epoch. CORNU_STOPPED with the state complete. */
 cornu_status fit_loop(fit_run *run);
-/* Upload the samples to the device, where it takes them, as soon as they all lie in memory. */
+/* Upload the samples to the device, if it can hold them, as soon as all are in memory. */
 cornu_status fit_upload(fit_run *run);
 /* The header of the --log file, and its rows up to the model's position. */
 cornu_status fit_log_open(fit_run *run);
 
 /* ---- fit_forecast.c ---- */
 
-/* Tell the forecast: the plans are ready; the first step of an epoch is next; so many of its
-   steps have been done (the device has been waited for); a validation took so long. */
+/* Events for the forecast: the plans are ready; the first step of an epoch is next; steps of the
+   epoch are done (call after waiting for the device); a validation took `seconds`. */
 void fit_forecast_open(fit_run *run);
 void fit_forecast_begin(fit_run *run);
 void fit_forecast_steps(fit_run *run);

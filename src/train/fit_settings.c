@@ -1,4 +1,4 @@
-/* What a run that goes on keeps of its beginning, and another learning rate than the recipe's. */
+/* The settings that a resumed run keeps, and changes of the recipe's learning rate. */
 #include "model/config.h"
 #include "train/fit_run.h"
 #include <cornu/parallel.h>
@@ -6,7 +6,7 @@
 
 /* ---- the learning rate ------------------------------------------------------------------- */
 
-/* A callback that sets the rate at each epoch would leave nothing of another one. */
+/* A callback that sets the rate at each epoch would override the given rate. */
 static cornu_status check_rate(const cornu_model *model, double rate)
 {
     fit_spec spec;
@@ -55,9 +55,9 @@ cornu_status cornu_model_change_learning_rate(cornu_model *model, double rate)
     return status;
 }
 
-/* ---- a run that goes on ------------------------------------------------------------------ */
+/* ---- a resumed run ----------------------------------------------------------------------- */
 
-/* A wire's name has been checked. */
+/* The name of the gradient dtype has been checked. */
 static cornu_status resolve_wire(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
@@ -89,7 +89,7 @@ cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked)
         what, (uintmax_t)saved, (uintmax_t)asked);
 }
 
-/* A run that goes on keeps what it began with; only its end may move. */
+/* A resumed run keeps its settings; only its end may change. */
 static cornu_status resolve_resumed(fit_run *run)
 {
     const cornu_fit_options *o = run->options;

@@ -1,5 +1,5 @@
-/* What a fit is told: the caller's options win over the recipe's fit section, and that over the
-   defaults. All that the three say of an option is its row in cornu/options.h. */
+/* The settings of a fit: the caller's options override the recipe's fit section, which overrides
+   the defaults. The row of an option in cornu/options.h describes it for all three. */
 #include "train/fit_spec.h"
 #include "parallel/shard_layout.h"
 #include <stddef.h>
@@ -84,10 +84,10 @@ static cornu_status read_callbacks(const doc *list, fit_spec *spec)
 typedef enum row_type { ROW_INT, ROW_SMALL, ROW_FLAG, ROW_TEXT, ROW_OWN } row_type;
 
 typedef struct row {
-    const char *field, *key; /* of cornu_fit_options, of a fit section; NULL: not there */
-    const char *flag;        /* of cornu train: what users call it */
+    const char *field, *key; /* name in cornu_fit_options and in a fit section; NULL: none */
+    const char *flag;        /* flag of cornu train, the name for users */
     row_type type;
-    size_t given, spec; /* offsets in cornu_fit_options and in fit_spec */
+    size_t given, spec; /* offsets in cornu_fit_options and fit_spec */
     int64_t standard, minimum, maximum;
     cornu_status (*read)(const doc *value, fit_spec *spec); /* ROW_OWN: of a value that is there */
 } row;
@@ -170,7 +170,7 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
 
 /* ---- the caller's options ---------------------------------------------------------------- */
 
-/* A number without a limit has any bits: a seed. */
+/* A number without limits may have any bits: a seed. */
 static cornu_status check_given(const row *r, const cornu_fit_options *o)
 {
     const void *given = (const char *)o + r->given;

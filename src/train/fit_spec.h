@@ -1,11 +1,11 @@
-/* What a fit is told: the fit section of a recipe, and the caller's options. */
+/* The settings of a fit, from the fit section of a recipe and the caller's options. */
 #ifndef TRAIN_FIT_SPEC_H
 #define TRAIN_FIT_SPEC_H
 
 #include "model/model.h"
 #include <cornu/options.h>
 
-/* What a fit is told: a field for each row of cornu/options.h. */
+/* The settings of a fit: a field for each row of cornu/options.h. */
 #define SPEC_INT(name) int64_t name;
 #define SPEC_FLAG(name) bool name;
 #define SPEC_TEXT(name) const char *name;
@@ -14,11 +14,12 @@
 #define SPEC_KEY(at, type, key, ...) SPEC_##type(key)
 typedef struct fit_spec {
     CORNU_FIT_OPTIONS(SPEC_OPTION, SPEC_KEY, )
-    const doc *validation_freq; /* every so many epochs, or a list of epochs from 1; NULL: each */
-    const doc *class_weight;    /* {CLASS: WEIGHT}, or NULL */
-    const doc *callbacks;       /* a list, or NULL */
-    bool validate;              /* validation at the end of each epoch */
-    double validation_split;    /* > 0: the last fraction of the training samples */
+    const doc
+        *validation_freq;    /* interval in epochs, or a list of epochs from 1; NULL: each epoch */
+    const doc *class_weight; /* {CLASS: WEIGHT}, or NULL */
+    const doc *callbacks;    /* a list, or NULL */
+    bool validate;           /* validation at the end of each epoch */
+    double validation_split; /* > 0: the last fraction of the training samples */
     int64_t validation_samples; /* > 0: only the first N test samples */
 } fit_spec;
 #undef SPEC_INT
@@ -27,17 +28,17 @@ typedef struct fit_spec {
 #undef SPEC_OWN
 #undef SPEC_OPTION
 #undef SPEC_KEY
-/* A recipe's fit section over the defaults; NULL: the defaults. */
+/* Read the defaults, overridden by a recipe's fit section; NULL: only the defaults. */
 cornu_status fit_spec_read(const doc *section, fit_spec *spec);
-/* What the caller gives, over that. */
+/* Override the settings with the caller's options. */
 void fit_spec_take(const cornu_fit_options *options, fit_spec *spec);
 /* The caller's options by themselves. */
 cornu_status fit_check_options(const cornu_fit_options *options);
-/* Each option, by its flag, with its value as text: "no" and "yes" of a flag, NULL where there is
-   none. */
+/* Called for each option with its flag's name and its value as text: "no" or "yes" for a flag,
+   NULL for none. */
 typedef void fit_spec_visit(void *user, const char *name, const char *value);
 void fit_spec_each(const fit_spec *spec, fit_spec_visit *visit, void *user);
-/* Does validation follow epoch `epoch`, from 0? */
+/* True if validation follows epoch `epoch`, from 0. */
 bool fit_spec_validates(const fit_spec *spec, int64_t epoch);
 /* How many of the epochs begin..end-1 does it follow? */
 int64_t fit_spec_validations(const fit_spec *spec, int64_t begin, int64_t end);

@@ -2,15 +2,16 @@
 #include <math.h>
 #include <string.h>
 
-/* A block lasts at least so long: about what lies between two progress lines. */
+/* Minimum duration of a block: about the time between two progress lines. */
 static const double EXTENT_SECONDS = 0.1;
 /* The weight of what was measured falls to 1/e over this share of the time, but no faster. */
 static const double MEMORY_SHARE = 1.0 / 3, MEMORY_LEAST_SECONDS = 10;
-/* Before so much was measured there is no forecast. */
+/* No forecast before this time was measured. */
 static const double LEAST_SECONDS = 1;
-/* Of 19 cases of 20. */
+/* Standard deviations of a 95 % interval. */
 static const double DEVIATIONS = 2;
-/* No machine is steadier over hours than this; what a single measurement is worth; and a guess. */
+/* Relative errors: the minimum, as no machine is steadier over hours; of a single measurement;
+   of a guess. */
 static const double SPREAD_LEAST = 0.02, SPREAD_OF_ONE = 0.3, SPREAD_OF_GUESS = 0.6;
 
 /* ---- one series ------------------------------------------------------------------------- */
@@ -42,7 +43,7 @@ void forecast_add(forecast_series *s, double units, double seconds)
     s->all_seconds += seconds;
 }
 
-/* weight[count], for what was measured `age` seconds of the series ago. */
+/* weight[count] of blocks, by their age in seconds of the series. */
 static void weigh(const forecast_series *s, double *weight)
 {
     double memory = fmax(MEMORY_LEAST_SECONDS, MEMORY_SHARE * s->all_seconds), age = 0;
@@ -63,9 +64,9 @@ double forecast_mean(const forecast_series *s)
     return units > 0 ? seconds / units : 0;
 }
 
-/* Blocks taken `together` at a time, from the last one on: the variance of their deviations from
-   the mean, times the seconds that such a block lasts. Where noise is independent from block to
-   block this is the same for any number; where it lasts, it grows. */
+/* Combine `together` blocks at a time, from the last one on: the variance of their deviations
+   from the mean, times the seconds of such a block. If the noise is independent between blocks,
+   this is the same for any number; if it persists, it grows. */
 static double noise_of(const forecast_series *s, const double *weight, double mean, int together)
 {
     double sum = 0, weights = 0, seconds_all = 0;
@@ -117,7 +118,7 @@ void forecast_steps(forecast *f, double steps, double seconds, bool decoding, do
         f->decoding_own += fmin(fmax(own, 0), seconds);
 }
 
-/* A step alone, and by how much that may be wrong. */
+/* Seconds per step without decoding, and its error. */
 static double step_alone(const forecast *f, double *spread)
 {
     const forecast_series *slow = &f->decoding;
@@ -133,7 +134,7 @@ static double step_alone(const forecast *f, double *spread)
     return f->first_units > 0 ? f->first_seconds / f->first_units : 0;
 }
 
-/* Seconds of `steps` steps; those beside decoding pictures take longer. */
+/* Seconds of `steps` steps; steps during decoding take longer. */
 static double steps_left(const forecast *f, const forecast_work *work, double *error)
 {
     double spread, alone = step_alone(f, &spread);

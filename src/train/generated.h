@@ -7,11 +7,11 @@
 
 typedef struct generated_batch {
     cornu_data *data;
-    sample_block samples; /* as the model sees them */
+    sample_block samples; /* as the model gets them */
     int64_t *index;       /* 0, 1, ... */
 } generated_batch;
 
-/* Also what failed is to be closed. */
+/* Close it even if this fails. */
 cornu_status generated_batch_open(const cornu_model *model, int64_t batch, generated_batch *out);
 void generated_batch_close(generated_batch *b);
 /* The next step's, at the model's learning rate. */

@@ -1,5 +1,5 @@
-/* What a model costs: its summary, Keras's table and what a training step takes; and whether there
-   is memory enough, asked before anything is read or allocated. */
+/* The cost of a model: its summary with Keras's table and the cost of a training step; and
+   checks that there is enough memory before anything is read or allocated. */
 #include "base/memory.h"
 #include "model/summary.h"
 #include "train/evaluate.h"
@@ -19,7 +19,7 @@ static cornu_status step_numbers(const cornu_model *model, int64_t batch, text *
     return CORNU_OK;
 }
 
-/* At the end the model takes the slots over, too, but the buffers are gone by then. */
+/* At the end the model also gets the slots, but by then the buffers have been freed. */
 static void add_need(const memory_need *need, text *t)
 {
     int64_t slots = need->variables - need->copy;
@@ -51,7 +51,7 @@ static cornu_status memory_numbers(const cornu_model *model, int64_t batch, text
     return CORNU_OK;
 }
 
-/* What the first layer sees of uint8 pixels, as data_samples_for has it. */
+/* The range of the first layer's inputs from uint8 pixels, as in data_samples_for. */
 static cornu_status pixel_range(const cornu_model *model, text *t)
 {
     data_spec spec;
@@ -85,9 +85,9 @@ cornu_status cornu_model_summary(const cornu_model *model, char **out)
     return status;
 }
 
-/* ---- is there enough? -------------------------------------------------------------------- */
+/* ---- memory checks ---------------------------------------------------------------------- */
 
-/* Has the device memory of its own? It refuses then by itself what does not fit there. */
+/* True if the device has its own memory; it then refuses by itself what does not fit. */
 static cornu_status has_own_memory(const char *name, bool *own)
 {
     device_id id;

@@ -35,8 +35,8 @@ static cornu_status fail_unknown(const char *what)
     return status;
 }
 
-/* The fit section is this room's: its mistakes are found when the recipe is read, not when training
-   starts. */
+/* This room checks the fit section, so that its mistakes are found when the recipe is read, not
+   when training starts. */
 static cornu_status check_fit(const cornu_model *model)
 {
     fit_spec spec;

@@ -19,7 +19,7 @@ bool name_has_fields(const char *format)
     return strchr(format, '{') || strchr(format, '}');
 }
 
-/* ---- what stands behind the colon -------------------------------------------------------- */
+/* ---- after the colon -------------------------------------------------------------------- */
 
 static bool take_count(const char **at, int most, int *count)
 {
@@ -67,7 +67,8 @@ static bool read_spec(const char *at, const char *end, spec *s)
 
 /* ---- numbers, without their sign --------------------------------------------------------- */
 
-/* Python's repr, or "g" with a digit behind the point: `digits` of them, exponents from `limit`. */
+/* Python's repr, or "g" with at least one decimal: `digits` significant digits, an exponent from
+   `limit`. */
 static void print_general(double value, int digits, int limit, char *out)
 {
     char full[NUMBER];
@@ -170,7 +171,7 @@ static cornu_status fail_name(const char *field, int length, const name_field *f
     return status;
 }
 
-/* What stands between braces, from `at` to `end`. */
+/* Adds the field between braces, from `at` to `end`. */
 static cornu_status add_field(text *t, const char *at, const char *end, const name_field *fields,
                               int count)
 {

@@ -14,7 +14,7 @@ typedef struct name_field {
 bool name_has_fields(const char *format);
 /* {NAME} and {NAME:SPEC}, with SPEC as of Python's int and float: [[fill]align][sign][0][width]
    [.precision][type], type one of d e E f F g G %; {{ and }} are braces. An unknown NAME is
-   CORNU_INVALID with the names that there are, and so is what Python would refuse. */
+   CORNU_INVALID, and the message lists the known names; so is a format that Python would refuse. */
 cornu_status name_format(const char *format, const name_field *fields, int count, char **out);
 
 #endif

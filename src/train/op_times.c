@@ -18,7 +18,7 @@ static cornu_status repeat(session *s, const session_plan *ready, const step_inp
     size_t count = (size_t)ready->plan->op_count;
     step_input input = *first;
     double begin = clock_seconds();
-    /* The first run finds cold caches and is left out, unless there is time for no other. */
+    /* The first run has cold caches and is left out, unless there is no time for another. */
     TRY(d->ops->time_operations(d, ready->prepared, &input, row));
     *rows = clock_seconds() - begin > 2 * o->seconds;
     begin = clock_seconds();
@@ -34,7 +34,7 @@ static cornu_status repeat(session *s, const session_plan *ready, const step_inp
     return CORNU_OK;
 }
 
-/* Of row[run][operation]. */
+/* Medians of row[run][operation] over the runs. */
 static void take_medians(const double *row, int rows, int count, double *seconds)
 {
     double column[OP_TIMES_REPEATS];
@@ -45,8 +45,7 @@ static void take_medians(const double *row, int rows, int count, double *seconds
     }
 }
 
-/* What an accelerator's clock sees of an operation holds its launches, which empty kernels would
-   have as well. */
+/* An accelerator's time of an operation includes its launches, which empty kernels also need. */
 static cornu_status subtract_gaps(session *s, const session_plan *ready, double *seconds,
                                   double *sum)
 {

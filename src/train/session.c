@@ -47,8 +47,7 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     if (status == CORNU_OK)
         status = id.ops->open(id.number, &opened, &s->device);
     if (status == CORNU_OK && !model->initialized) {
-        position kept =
-            model->training.position; /* of which model_initialize keeps only the seed */
+        position kept = model->training.position; /* model_initialize keeps only the seed of it */
         status = model_initialize(model, kept.seed);
         model->training.position = kept;
         drawn = status == CORNU_OK;
@@ -160,7 +159,7 @@ static session_plan *find_plan(const session *s, const plan_options *o)
     return NULL;
 }
 
-/* The plan of these options, which are the session's but for mode, part, batch and weights. */
+/* The plan for these options, which equal the session's except mode, part, batch and weights. */
 static cornu_status plan_of(session *s, plan_options options, session_plan **out)
 {
     *out = find_plan(s, &options);

@@ -1,5 +1,5 @@
-/* A model at work on a device: the plans it has prepared there and the inputs of the next step.
-   Shared by fit, evaluate, predict, explain and the benchmark. */
+/* A model on a device: its prepared plans and the inputs of the next step. Shared by fit,
+   evaluate, predict, explain and the benchmark. */
 #ifndef TRAIN_SESSION_H
 #define TRAIN_SESSION_H
 
@@ -17,7 +17,8 @@ typedef struct session_options {
     augmentation augment;
     const char *tuning; /* device_options.tuning */
 } session_options;
-/* In a session_options{...}: where `o`, one of the public structs of options, says to run. */
+/* In a session_options{...}: the fields of `o`, a public struct of options, that say where to
+   run. */
 #define WHERE_OF(o) CORNU_WHERE_OPTIONS(WHERE_FIELD, o)
 #define WHERE_FIELD(o, type, field, ...) .field = (o)->field,
 
@@ -31,48 +32,48 @@ typedef struct session_plan {
    not initialized). */
 cornu_status session_open(cornu_model *model, const session_options *options, session **out);
 void session_close(session *s);
-/* From here on the model's weights are the session's: the public functions that read and write them
-   go to it (live_weights). session_close ends it. */
+/* From now on the session owns the model's weights: the public functions read and write them
+   there (live_weights). session_close ends this. */
 void session_own_weights(session *s);
-/* May a model be trained? CORNU_INVALID where another session has its weights, CORNU_UNSUPPORTED
-   where its optimizer's state is not whole. */
+/* Check that a model can be trained. CORNU_INVALID if another session owns its weights,
+   CORNU_UNSUPPORTED if its optimizer's state is incomplete. */
 cornu_status session_check_free(const cornu_model *model);
 device *session_device(const session *s);
 device_id session_device_id(const session *s);
-/* The device's tuning; .text is "" where it has none. */
+/* The device's tuning; .text is "" if it has none. */
 cornu_status session_tuning(const session *s, device_tuning *out);
 cornu_model *session_model(const session *s);
 /* The plan for a mode and batch size, of samples with weights or without: built and prepared at the
    first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
                               session_plan **out);
-/* The same for a part of a training step; `batch` 0 of SCOPE_UPDATES, unless it has factors. */
+/* The same for a part of a training step; `batch` is 0 for SCOPE_UPDATES, unless it has factors. */
 cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
                                 session_plan **out);
-/* Plans of SCOPE_UPDATES that are built from now on update these parts alone, in this order. The
+/* Plans of SCOPE_UPDATES that are built from now on update only these slices, in this order. The
    session does not copy them. */
 void session_divide_updates(session *s, const update_span *parts, int count);
-/* Plans of parts of a step that are built from now on have these (plan_options.factors); NULL:
-   none. The session does not copy them. */
+/* Plans of parts of a step that are built from now on use these factors (plan_options.factors);
+   NULL: none. The session does not copy them. */
 void session_keep_factors(session *s, const plan_factors *factors);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */
 cornu_status session_step(session *s, session_plan *plan, const sample_block *samples,
                           const int64_t *index);
-/* The same with a clock around each operation: seconds[op_count], 0 for what runs within another's
-   kernel. */
+/* The same, timing each operation: seconds[op_count], 0 for an operation that runs within
+   another's kernel. */
 cornu_status session_time_step(session *s, session_plan *plan, const sample_block *samples,
                                const int64_t *index, double *seconds);
-/* The same for a part of a step, which advances nothing; `first`: the place of its first sample in
-   the step's batch. Without samples (NULL) for SCOPE_UPDATES. */
+/* The same for a part of a step, without advancing the position; `first` is the index of its
+   first sample in the step's batch. No samples (NULL) for SCOPE_UPDATES. */
 cornu_status session_run(session *s, session_plan *plan, const sample_block *samples,
                          const int64_t *index, int64_t first);
 /* A training step is done: the next optimizer step is another one. */
 void session_advance(session *s);
 /* The learning rate of an optimizer step (from 0): its schedule times learning_rate_factor. */
 double learning_rate_at(const cornu_model *model, int64_t iteration);
-/* That of the next step. */
+/* The learning rate of the next step. */
 double session_learning_rate(const cornu_model *model);
 /* Key augmentation by this pass over the data from now on, not by the model's epoch. */
 void session_set_pass(session *s, int64_t pass);
@@ -84,7 +85,7 @@ cornu_status session_read_variable(session *s, int number, float *values, int64_
 void session_release_plans(session *s);
 /* Memory that a plan takes, in bytes, computed before anything is allocated: variables (weights
    and, in training, slots) and buffers on the device of `options` (NULL: "cpu"), and on the host
-   the model's own copy of the weights. What kernels need besides, scratch memory, is not in it. */
+   the model's own copy of the weights. Scratch memory of kernels is not included. */
 typedef struct memory_need {
     int64_t variables, buffers, copy;
 } memory_need;

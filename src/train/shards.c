@@ -12,7 +12,7 @@ enum { LEVELS_MOST = 10 };
 
 /* A node of the tree: numbers that were added, and sums of the losses and metrics. */
 typedef struct node {
-    float *values; /* as shards.layout has them */
+    float *values; /* in shards.layout */
     step_results results;
 } node;
 
@@ -25,19 +25,19 @@ struct shards {
     int levels;         /* own is 1 << levels */
     threads *pool;
     session_plan *update;
-    divided_updates *divided; /* NULL: each rank updates all */
-    ranks_numbers numbers;    /* what ranks add of a step */
-    shard_layout layout;      /* of each node's values */
-    shard_factors factors;    /* what of gradients is exchanged in another way */
-    float *block;             /* of ranks: factors, then the first node's values */
-    bool shared;              /* the factors are: told of the step at hand */
-    float *states;            /* what the changed variables were before the step, in that layout */
+    divided_updates *divided;    /* NULL: each rank updates all */
+    ranks_numbers numbers;       /* numbers that the ranks all-reduce in a step */
+    shard_layout layout;         /* layout of each node's values */
+    shard_factors factors;       /* gradients that are exchanged as factors */
+    float *block;                /* with ranks: factors, then the first node's values */
+    bool shared;                 /* the factors of the current step have been announced */
+    float *states;               /* the changed variables before the step, in that layout */
     node nodes[LEVELS_MOST + 1]; /* the first is the first leaf's, and then the sum's */
-    node *waiting[LEVELS_MOST];  /* [levels] sums that wait for what comes at their right */
-    node *shard;                 /* the leaf at hand */
-    node *root;                  /* behind the last leaf: the sum of this rank's */
-    bool joined;                 /* so did all other ranks */
-    int taken;                   /* of the leaf's parts */
+    node *waiting[LEVELS_MOST];  /* [levels] sums that wait for their right sibling */
+    node *shard;                 /* current leaf */
+    node *root;                  /* after the last leaf: the sum over this rank */
+    bool joined;                 /* all other ranks have joined, too */
+    int taken;                   /* number of the leaf's parts taken */
     float share;                 /* the leaf's, of the batch, by which its numbers are multiplied */
     float last_share;            /* the sum is, where all leaves have the same; else 1 */
     step_results results;
@@ -47,7 +47,7 @@ struct shards {
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* Whose memory the numbers are read in: nobody's where they are sent as bfloat16. */
+/* The ranks that read the numbers in shared memory: NULL if they are sent as bfloat16. */
 static cornu_ranks *readers(const shards *h)
 {
     return h->bf16 ? NULL : h->ranks;
@@ -132,7 +132,7 @@ void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
     *end = shard_begin(h, batch, h->first + h->own);
 }
 
-/* Before any plan is built. What is sent as bfloat16 is added as such. */
+/* Call before any plan is built. Gradients that are sent as bfloat16 are added as such. */
 static cornu_status find_factors(shards *h, int64_t batch)
 {
     if (!h->divided || h->bf16)
@@ -174,7 +174,8 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 
 /* ---- between tree and device ------------------------------------------------------------- */
 
-/* What the forward pass changes: remembered before the first shard, and put back before the others.
+/* Variables that the forward pass changes: saved before the first shard, and restored before the
+   others.
  */
 static cornu_status keep_states(shards *h, bool first)
 {
@@ -191,7 +192,8 @@ static cornu_status keep_states(shards *h, bool first)
     return CORNU_OK;
 }
 
-/* Where memory is the host's, gradients are made among the shard's numbers. */
+/* On a device that uses the host's memory, gradients are written directly to the shard's
+   numbers. */
 static cornu_status place_gradients(const shards *h, session_plan *in, float *values)
 {
     device *d = session_device(h->session);
@@ -217,8 +219,8 @@ static void start_tree(shards *h)
         h->waiting[i] = &h->nodes[i + 1];
 }
 
-/* Leaf `number` is complete in h->shard as far as value end-1: what of the tree is complete with
-   it, from value `begin` on. The sum of the last one goes to the other ranks. */
+/* Leaf `number` is complete in h->shard up to value end-1: add all nodes of the tree that are
+   now complete, from value `begin` on. The sum of the last leaf goes to the other ranks. */
 static void add_values(const shards *h, int64_t number, int64_t begin, int64_t end)
 {
     bool rounds = h->bf16 && end <= h->layout.gradient_values;
@@ -234,8 +236,8 @@ static void add_values(const shards *h, int64_t number, int64_t begin, int64_t e
         ranks_sum_ready(h->ranks, end);
 }
 
-/* The same for the sums of losses; then the node that holds the leaf's sum waits for what comes at
-   its right. The leaf's numbers are added. */
+/* The same for the sums of losses; then the node with the leaf's sum waits for its right
+   sibling. The leaf's numbers have been added. */
 static void add_leaf(shards *h, int64_t number)
 {
     node *sum = h->shard;
@@ -258,7 +260,8 @@ static void add_leaf(shards *h, int64_t number)
 
 /* ---- one shard --------------------------------------------------------------------------- */
 
-/* A part of what leaf `number`'s plan has left on the device, times its share of the batch. */
+/* Take a part of the results of leaf `number`'s plan from the device, times the leaf's share of
+   the batch. */
 static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
 {
     device *d = session_device(h->session);
@@ -275,15 +278,15 @@ static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
     return CORNU_OK;
 }
 
-/* What is told of the last leaf while it is run. */
+/* Progress of the last leaf while it runs. */
 typedef struct progress {
     shards *shards;
     session_plan *plan;
-    int factors_made; /* by so many operations */
+    int factors_made; /* operations that compute the factors */
     cornu_status status;
 } progress;
 
-/* Of this rank's shards all are made. */
+/* All factors of this rank's shards are complete. */
 static void share_factors(shards *h)
 {
     if (!h->shared && h->ranks)
@@ -305,7 +308,7 @@ static void take_made(void *context, int operations)
         p->status = take_part(h, p->plan, h->own - 1);
 }
 
-/* Gradients of the last leaf are taken as soon as each is made. */
+/* Each gradient of the last leaf is read as soon as it is complete. */
 static cornu_status run_watched(shards *h, session_plan *ready, const sample_block *samples,
                                 const int64_t *index, int64_t first)
 {
@@ -327,7 +330,7 @@ static void take_nothing(shards *h, int64_t number)
     add_values(h, number, h->layout.gradient_values, h->layout.values);
 }
 
-/* Leaf `number` of this rank's tree into h->shard, and what it completes. */
+/* Compute leaf `number` of this rank's tree into h->shard, and add the nodes that it completes. */
 static cornu_status run_shard(shards *h, const sample_block *samples, const int64_t *index,
                               int64_t batch, int64_t number)
 {
@@ -395,7 +398,7 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
     return status;
 }
 
-/* The others have begun a sum, or will. */
+/* Decline an all-reduce that the other ranks have begun or will begin. */
 static cornu_status decline(shards *h)
 {
     bool all;
@@ -425,7 +428,7 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
     return status;
 }
 
-/* What is divided is multiplied part by part, behind this. */
+/* Divided gradients are multiplied later, part by part. */
 static void scale_sum(const shards *h, float *values)
 {
     int64_t later = h->numbers.divided;

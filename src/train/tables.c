@@ -1,5 +1,5 @@
-/* cornu_tables: what recipes and scripts may name, for whoever makes classes, help or completion of
-   it. */
+/* cornu_tables: all names for recipes and scripts, for programs that make classes, help or
+   completion from them. */
 #include "model/config.h"
 #include "model/model.h"
 #include "model/schedules.h"

@@ -1,6 +1,7 @@
-/* Keras's ModelCheckpoint: the model file (or the weights alone) of each epoch, of each so many of
-   them (Keras 2's period) or of each so many steps, or with save_best_only of the best. The name
-   may hold {epoch}, {batch} and what is logged, as Python's str.format fills them in. */
+/* Keras's ModelCheckpoint: saves the model file (or only the weights) every epoch, every
+   `period` epochs (Keras 2), every few steps, or with save_best_only when the model is the best
+   so far. The name may contain {epoch}, {batch} and the logged values, which are formatted as by
+   Python's str.format. */
 #include "exchange/checkpoint.h"
 #include "base/beneath.h"
 #include "base/files.h"
@@ -28,9 +29,8 @@ typedef struct checkpoint {
     /* state */
     bool has_best;
     double best;
-    int64_t seen; /* since a file was due: steps, or epochs where save_freq is 0 */
-    int64_t
-        epoch; /* so many epochs of the run were behind it when `seen` was counted; -1: not yet */
+    int64_t seen;  /* since a file was due: steps, or epochs where save_freq is 0 */
+    int64_t epoch; /* completed epochs of the run when `seen` was counted; -1: not yet */
 } checkpoint;
 
 static const char *const keys[] = {"filepath",
@@ -100,8 +100,8 @@ static cornu_status read_options(void *self, const doc *options)
 
 /* ---- the name --------------------------------------------------------------------------- */
 
-/* The file's name now: after an epoch all that is logged, within it `batch` and what its steps
-   know. */
+/* The file's name: after an epoch it may have all logged values, within an epoch `batch` and the
+   values that steps have. */
 static cornu_status make_name(const checkpoint *c, const fit_state *f, char **name)
 {
     name_field fields[HISTORY_COLUMNS_MAX + 2] = {{"epoch", true, (double)(f->epoch + 1)}};
@@ -135,7 +135,7 @@ static cornu_status check_old_file(const char *path)
                        path);
 }
 
-/* Where the file of a caller's own section goes: anywhere, and in place of anything. */
+/* The path of a file in a caller's section: any path, and it may replace any file. */
 static cornu_status prepare_own_path(const char *name, char **path)
 {
     char *folder;
@@ -148,7 +148,7 @@ static cornu_status prepare_own_path(const char *name, char **path)
     return memory_copy_string(name, path);
 }
 
-/* Make the folder, look at what is there, and say where the file goes (*path). */
+/* Make the folder, check its contents, and set *path to the file. */
 static cornu_status prepare_path(const checkpoint *c, const fit_state *f, const char *name,
                                  char **path)
 {
@@ -262,8 +262,8 @@ static cornu_status save_now(checkpoint *c, fit_state *f)
     return status;
 }
 
-/* The file of another checkpoint, from which training goes on, may be of the same epoch and of
-   before this one's end. */
+/* Training may continue from another checkpoint's file of the same epoch, written before this
+   one's end. */
 static cornu_status on_epoch_begin(void *self, fit_state *f)
 {
     checkpoint *c = self;
@@ -273,7 +273,8 @@ static cornu_status on_epoch_begin(void *self, fit_state *f)
     return CORNU_OK;
 }
 
-/* As in Keras 2, an epoch that a file is due after ends a period, whether it is better or not. */
+/* As in Keras 2, a period ends after an epoch with a file due, whether or not the value is
+   better. */
 static cornu_status on_epoch_end(void *self, fit_state *f)
 {
     checkpoint *c = self;

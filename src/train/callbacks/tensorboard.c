@@ -22,17 +22,17 @@ typedef struct tensorboard {
     const char *log_dir;
     bool anywhere; /* the caller's own, not a recipe's */
     int64_t histogram_freq;
-    int64_t update_freq; /* steps; 0: epochs alone */
+    int64_t update_freq; /* steps; 0: only epochs */
     bool skip_graph, steps_per_second;
     int64_t samples; /* pictures of them */
     bool matrix, settings;
-    int64_t profile_first, profile_last;         /* steps of the run, from 1; 0: none */
-    op_profile own, *profile;                    /* NULL: none */
-    bool profiled;                               /* and it has been written */
-    struct cornu_report *report;                 /* of each validation; NULL: none is wanted */
+    int64_t profile_first, profile_last; /* steps of the run, from 1; 0: none */
+    op_profile own, *profile;            /* NULL: none */
+    bool profiled;                       /* and it has been written */
+    struct cornu_report *report;         /* report of each validation; NULL: not requested */
     struct event_file *run, *train, *validation; /* NULL: not there yet */
     int64_t before;                              /* steps taken before this run */
-    int64_t first_step;                          /* of the epoch in this run */
+    int64_t first_step;                          /* first step of the epoch in this run */
     double epoch_began, step_began;              /* seconds */
 } tensorboard;
 
@@ -46,7 +46,7 @@ static const char *const keys[] = {
 #if CORNU_TENSORBOARD
 
 enum { SAMPLES = 8, SAMPLES_MOST = 100 };
-/* Of --tensorboard: not the first step, in which memory is touched for the first time. */
+/* Steps that --tensorboard profiles: not the first one, which touches memory for the first time. */
 enum { PROFILE_FIRST = 2, PROFILE_LAST = 11 };
 
 /* ---- options ------------------------------------------------------------------------------ */
@@ -157,7 +157,7 @@ static cornu_status open_file(const tensorboard *t, const fit_state *f, const ch
     return status;
 }
 
-/* Of --tensorboard: what there is of this run. */
+/* With --tensorboard: choose what this run can show. */
 static void choose(tensorboard *t, const fit_state *f)
 {
     const evaluation *v = f->validation;
@@ -172,7 +172,7 @@ static void choose(tensorboard *t, const fit_state *f)
     }
 }
 
-/* Of a recipe or a program, which asked for them. */
+/* For a recipe or a program: refuse requests that this run cannot fulfil. */
 static cornu_status check(const tensorboard *t, const fit_state *f)
 {
     if (t->samples > 0 && !tensorboard_has_pictures(f->data))
@@ -187,7 +187,7 @@ static cornu_status check(const tensorboard *t, const fit_state *f)
     return CORNU_OK;
 }
 
-/* One step has one profile: a second callback shows that of the first. */
+/* A step is profiled once: a second callback uses the profile of the first. */
 static void begin_profile(tensorboard *t, fit_state *f)
 {
     if (t->profile_first == 0)
@@ -230,8 +230,8 @@ static cornu_status write_network(const tensorboard *t, const fit_state *f)
     return status;
 }
 
-/* Of hyperparameters TensorBoard wants a run of their own, above those whose values they explain.
- */
+/* TensorBoard expects hyperparameters in a separate run, in the folder above the runs that they
+   belong to. */
 static cornu_status begin_files(tensorboard *t, const fit_state *f)
 {
     TRY(open_file(t, f, "train", &t->train));
@@ -290,7 +290,7 @@ static cornu_status on_step_end(void *self, fit_state *f)
     return CORNU_OK;
 }
 
-/* Of the weights as they are after the epoch. */
+/* Histograms of the weights after the epoch. */
 static cornu_status add_histograms(const tensorboard *t, fit_state *f)
 {
     const char *model = f->model->name ? f->model->name : "model";
@@ -336,7 +336,7 @@ static cornu_status write_profile(const tensorboard *t, session *s, kernel_choic
         p->at + 1 - t->before);
 }
 
-/* When its steps are done; or (`ended`) there are no more. */
+/* Write the profile when its steps are done, or (`ended`) when no more follow. */
 static cornu_status add_profile(tensorboard *t, const fit_state *f, bool ended)
 {
     const op_profile *p = t->profile;
