@@ -11,13 +11,13 @@
 #define CHECKPOINT_FORMAT "cornu 1"
 #define CHECKPOINT_WEIGHTS_FORMAT "cornu weights 1"
 #define CHECKPOINT_BEST "callbacks/best/"
-/* Bytes of an entry of the metadata but the recipe, which is bounded as every document. As a tree
-   it takes up to 46 times as much. */
+/* Maximum bytes of an entry of the metadata except the recipe, which has the limit of every
+   document. Its parsed tree takes up to 46 times as much. */
 enum { ENTRY_BYTES_MAX = 4 << 20 };
 
 /* ---- writing: metadata ------------------------------------------------------------------- */
 
-/* What a file of weights alone says of itself. */
+/* The metadata of a file that has only weights. */
 static const metadata_entry weights_format = {(char *)(uintptr_t) "format",
                                               (char *)(uintptr_t)CHECKPOINT_WEIGHTS_FORMAT};
 
@@ -187,7 +187,7 @@ static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, cha
     return CORNU_OK;
 }
 
-/* In the format of the path's ending. */
+/* Write in the format of the path's extension. */
 static cornu_status write_tensors(const cornu_model *m, const file_tensor *tensors, int count,
                                   const metadata_entry *entry, int entry_count, const char *path,
                                   const file_watch *watch)

@@ -1,16 +1,16 @@
-/* Model files: one safetensors file with weights and slots under the variables' names and, in its
-   metadata, everything needed to go on with the same bits (docs/model-file.md); or the same in one
-   of Keras's files (keras/keras.h). */
+/* Model files: one safetensors file with weights and slots under the variables' names and, in
+   its metadata, everything needed to continue with the same bits (docs/model-file.md); or the
+   same in one of Keras's files (keras/keras.h). */
 #ifndef EXCHANGE_CHECKPOINT_H
 #define EXCHANGE_CHECKPOINT_H
 
 #include "base/files.h"
 #include "model/model.h"
 
-/* Write the model, atomically: the host's weights, which must be those of the device, and the
-   optimizer's slots from where they are (model->live). `watch` may be NULL. */
+/* Write the model, atomically: the host's weights, which must equal the device's, and the
+   optimizer's slots from the host or the device (model->live). `watch` may be NULL. */
 cornu_status checkpoint_write(const cornu_model *model, const char *path, const file_watch *watch);
-/* Write the host's weights alone, which --init and cornu_model_load_weights take. */
+/* Write only the weights, from the host's copy, for --init and cornu_model_load_weights. */
 cornu_status checkpoint_write_weights(const cornu_model *m, const char *path,
                                       const file_watch *watch);
 /* CORNU_BAD_FILE names the entry or tensor, what was found and what was expected. */
@@ -18,13 +18,14 @@ cornu_status checkpoint_read(const char *path, cornu_model **out);
 /* The endings of model files, for messages; and does `path` have one? */
 #define CHECKPOINT_ENDINGS ".safetensors, .keras, .h5 or .hdf5"
 bool checkpoint_path_is(const char *path);
-/* Before training: is `path` a name for a model file, and can it be written? Leaves nothing behind.
- */
+/* Before training, check that `path` is a name for a model file and can be written. Leaves no
+   file. */
 cornu_status checkpoint_check(const char *path, const char *option);
-/* And can what the file says of the model be read again? Only names beyond all measure cannot. */
+/* Check that the model's description in the file can be read again; only extremely long names
+   cannot. */
 cornu_status checkpoint_check_model(const cornu_model *model);
 
-/* The names of the model's classes as a new list, whatever they are made of. */
+/* The names of the model's classes as a new list; names may have any characters. */
 json_t *checkpoint_class_names(const cornu_model *m);
 
 #endif

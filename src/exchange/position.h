@@ -1,4 +1,4 @@
-/* Where training stands and what it found of its samples, as JSON: the entries `position` and
+/* The position of training and the statistics of its samples as JSON: the entries `position` and
    `features` of a model file. */
 #ifndef EXCHANGE_POSITION_H
 #define EXCHANGE_POSITION_H
@@ -6,8 +6,7 @@
 #include "model/model.h"
 
 json_t *position_to_json(const position *p, int metric_count);
-/* `path` is named in messages; CORNU_BAD_FILE where something is missing, of another type or out of
-   its range. */
+/* Messages name `path`; CORNU_BAD_FILE if an entry is missing, of another type or out of range. */
 cornu_status position_from_json(const json_t *object, int metric_count, const char *path,
                                 position *out);
 

@@ -1,4 +1,4 @@
-/* cornu_model_load_weights, _save_weights: weights alone, of files of several kinds. */
+/* cornu_model_load_weights, _save_weights: files of several kinds that have only weights. */
 #include "base/memory.h"
 #include "exchange/checkpoint.h"
 #include "exchange/keras/keras.h"
@@ -18,7 +18,7 @@ static bool is_state(const char *name)
     return strncmp(name, "optimizer/", 10) == 0 || strncmp(name, "callbacks/", 10) == 0;
 }
 
-/* All is checked before the first weight changes. */
+/* All checks come before the first weight changes. */
 static cornu_status check_weights(const tensor_file *f, const cornu_model *m,
                                   const char *const *skip)
 {
@@ -95,7 +95,7 @@ static bool matches(const cornu_weights_options *o)
     return o->by_name || o->skip_mismatch;
 }
 
-/* Where layers have no names, or not those of Keras. */
+/* Refuse by_name and skip_mismatch for files whose layers have no names, or not Keras's. */
 static cornu_status check_matching(const cornu_weights_options *o, const char *path)
 {
     const char *asked = o->by_name ? "by_name" : "skip_mismatch";

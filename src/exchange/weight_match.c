@@ -1,5 +1,5 @@
-/* Weights of a file, one by one, and as Keras's load_weights takes them with by_name and
-   skip_mismatch: see weight_match.h. */
+/* Loads weights one by one, with the by_name and skip_mismatch of Keras's load_weights: see
+   weight_match.h. */
 #include "exchange/weight_match.h"
 #include "base/memory.h"
 #include "exchange/keras/keras.h"
@@ -49,8 +49,8 @@ typedef struct match {
     const cornu_model *m;
     const cornu_weights_options *o;
     bool *fits;           /* [m->weight_count] */
-    int layers, taken;    /* that have weights; that some of them were taken for */
-    text absent, misfits; /* what is left as it is: layers, and weights with the reason */
+    int layers, taken;    /* layers with weights; layers with some weights loaded */
+    text absent, misfits; /* unchanged layers, and unchanged weights with the reason */
 } match;
 
 static int weights_in_file(const match *c, const layer *l)
@@ -91,8 +91,8 @@ static cornu_status check_count(const match *c, const layer *l, int found)
                        l->name, found, PLURAL(found, "weight", "weights"), l->weight_count);
 }
 
-/* By name a weight that fits is taken beside one that does not, as Keras does it; by order a layer
-   is taken whole. */
+/* By name a fitting weight is loaded even if another weight of the layer does not fit, as in
+   Keras; by order a layer is loaded completely or not at all. */
 static cornu_status check_layer(match *c, const layer *l)
 {
     bool *fits = &c->fits[l->first_variable];
@@ -162,7 +162,7 @@ static cornu_status take(const match *c, cornu_model *m)
     return CORNU_OK;
 }
 
-/* Names of the file's tensors become those of the model's weights. */
+/* Rename the file's tensors to the model's weights. */
 static cornu_status read_names(tensor_file *f, const cornu_model *m, const cornu_weights_options *o)
 {
     if (!keras_path_is(f->path))

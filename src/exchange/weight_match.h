@@ -1,4 +1,4 @@
-/* Single weights of a file, and those of the layers that a file and a model both have. */
+/* Loading of single weights, and of the layers that a file and a model have in common. */
 #ifndef EXCHANGE_WEIGHT_MATCH_H
 #define EXCHANGE_WEIGHT_MATCH_H
 
@@ -6,13 +6,14 @@
 #include "model/model.h"
 #include <cornu/exchange.h>
 
-/* CORNU_BAD_FILE where the file has no such weight (`t` NULL), or one of another shape or type. */
+/* CORNU_BAD_FILE if the file has no such weight (`t` NULL), or one of another shape or type. */
 cornu_status weight_check(const tensor_file *f, const variable *v, const file_tensor *t);
 /* Its values, of float32 or float64, into the model. */
 cornu_status weight_copy(variable *v, const file_tensor *t);
 
-/* As by_name and skip_mismatch of the options say. All is checked before the first weight changes;
-   the options' notice tells how many layers the file had weights for. */
+/* Load weights as by_name and skip_mismatch of the options say. All checks come before the first
+   weight changes; on_notice of the options gets the number of layers that the file had weights
+   for. */
 cornu_status weight_match_read(tensor_file *f, cornu_model *m, const cornu_weights_options *o);
 
 #endif

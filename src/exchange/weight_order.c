@@ -1,6 +1,6 @@
 #include "exchange/weight_order.h"
 
-/* Of element i of a flattened image (height, width, channels), channels first. */
+/* The index, with channels first, of element i of a flattened image (height, width, channels). */
 static int64_t flat_index(const int64_t flat[3], int64_t i)
 {
     int64_t c = i % flat[2], pixel = i / flat[2];

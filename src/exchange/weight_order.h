@@ -1,12 +1,12 @@
-/* How other programs keep weights: their images lie channels first. For ONNX's constants and
-   PyTorch's tensors. */
+/* The layouts of weights in other programs, whose images are channels first. For ONNX's
+   constants and PyTorch's tensors. */
 #ifndef EXCHANGE_WEIGHT_ORDER_H
 #define EXCHANGE_WEIGHT_ORDER_H
 
 #include "model/shape.h"
 
 typedef enum weight_form {
-    WEIGHT_SAME,       /* as cornu has it */
+    WEIGHT_SAME,       /* cornu's order */
     WEIGHT_TRANSPOSED, /* [units][inputs] */
     WEIGHT_KERNEL      /* [out][in][height][width] */
 } weight_form;
@@ -18,7 +18,7 @@ typedef struct weight_order {
     int64_t flat[3];
 } weight_order;
 
-/* Where element `i` of a weight of cornu's shape `s` stands in that order. */
+/* The index in that order of element `i` of a weight with cornu's shape `s`. */
 int64_t weight_order_index(const weight_order *o, const shape *s, int64_t i);
 
 #endif

@@ -16,7 +16,8 @@ bool skip_has_weight(const char *const *skip, const char *weight)
     return skip_has(skip, weight, strcspn(weight, "/"));
 }
 
-/* Is the tensor a weight of what a file calls `layer`: "dense/kernel", "classifier.6.bias"? */
+/* True if the tensor is a weight of the layer `called` in a file: "dense/kernel",
+   "classifier.6.bias". */
 static bool is_of(const char *tensor, const char *called)
 {
     size_t length = strlen(called);

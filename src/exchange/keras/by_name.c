@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the tensors of a file are to be called; NULL: left out. */
+/* New names for the tensors of a file; NULL: left out. */
 typedef struct renaming {
     tensor_file *f;
     const cornu_model *m;
@@ -85,8 +85,8 @@ static bool names_groups(const tensor_file *f)
     return false;
 }
 
-/* Of a file from before Keras 3 wrote names beside weights: the layers of its configuration, which
-   are counted by their class. */
+/* For a file of an early Keras 3, which has no names with the weights: use the layers of its
+   configuration, which are counted by class. */
 static cornu_status take_configured_group(renaming *r, const json_t *layers, const layer *l)
 {
     const json_t *item;

@@ -1,12 +1,12 @@
 /* Keras's files as model files: .keras, .weights.h5, and the older whole-model .h5 and .hdf5.
-   docs/keras-files.md says what they hold. */
+   docs/keras-files.md describes their contents. */
 #ifndef EXCHANGE_KERAS_KERAS_H
 #define EXCHANGE_KERAS_KERAS_H
 
 #include "format/tensor_file.h"
 #include "model/model.h"
 
-/* By a path's ending: does Keras keep a model there, or weights alone (.weights.h5)? */
+/* True if the path's extension is one of Keras's, for models or for weights (.weights.h5). */
 bool keras_path_is(const char *path);
 bool keras_path_holds_weights(const char *path);
 
@@ -24,9 +24,10 @@ typedef struct keras_names {
     int count;
     char *iteration, *rate; /* the optimizer's; NULL where it has none */
 } keras_names;
-/* As Keras gives them in the first layout, and cornu in the second. */
+/* Make the names: Keras's in the first layout, cornu's in the second. */
 cornu_status keras_names_make(const cornu_model *m, keras_layout layout, keras_names *out);
-/* Of weights alone, or of an optimizer that is listed otherwise. */
+/* Drop the optimizer's names: for weights without optimizer, or an optimizer that is listed
+   differently. */
 void keras_names_forget_optimizer(keras_names *n);
 void keras_names_free(keras_names *n);
 /* "layers/dense_1": the group of layer number `index`, from its class and those before it. */
@@ -34,12 +35,12 @@ cornu_status keras_group(const cornu_model *m, int index, char **out);
 /* Numbers of the slot variables in the order in which Keras keeps them; returns how many.
    `order` has room for all variables. */
 int keras_slot_order(const cornu_model *m, int *order);
-/* Does the optimizer keep its learning rate as a variable (not so where it is a schedule)? */
+/* True if the optimizer has its learning rate as a variable (not with a schedule). */
 bool keras_keeps_rate(const cornu_model *m);
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-/* What a Keras file says of its training, where it says so. */
+/* The training state in a Keras file, as far as it has one. */
 typedef struct keras_state {
     bool has_slots;
     int64_t iterations; /* -1: not said */
@@ -49,17 +50,17 @@ typedef struct keras_state {
 /* Put cornu's own metadata under the keys that a .safetensors file has for them, and the network
    under "keras_config". */
 cornu_status keras_read_metadata(tensor_file *f);
-/* Give the tensors that are weights or slots of `m` the names of its variables, and leave out what
-   else Keras keeps. CORNU_BAD_FILE where a weight of the file fits none of the model. */
+/* Give the tensors that are weights or slots of `m` the names of its variables, and leave out
+   Keras's other tensors. CORNU_BAD_FILE if a weight of the file fits none of the model. */
 cornu_status keras_read_names(tensor_file *f, const cornu_model *m, keras_state *state);
-/* The same of the weights alone, of a file whose optimizer may be another. */
+/* The same for the weights only, from a file that may have another optimizer. */
 cornu_status keras_read_weight_names(tensor_file *f, const cornu_model *m);
 
-/* The same of the layers that the file has weights for, by their names or, of Keras 3's files, by
-   class and order; what the file has beyond the weights of such a layer is called "LAYER/weight 3",
-   all other tensors are left out. Files may lack layers, and shapes differ. */
+/* The same for the layers that the file has weights for, matched by name or, in Keras 3's files,
+   by class and order; additional weights of such a layer are named "LAYER/weight 3", all other
+   tensors are left out. The file may lack layers, and shapes may differ. */
 cornu_status keras_read_partners(tensor_file *f, const cornu_model *m, bool by_name);
-/* Is it Keras 3's layout? */
+/* True if the file has Keras 3's layout. */
 bool keras_is_native(const tensor_file *f);
 /* The attribute NAME of a group, or NAME0, NAME1, ... one after the other. Never NULL. */
 cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
@@ -70,8 +71,9 @@ cornu_status keras_parse_json(const tensor_file *f, const char *key, const char 
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* Write the model, or the weights and the optimizer's state alone, as Keras does. `tensors` are the
-   model's variables in order, then others under names of their own; `entries` cornu's metadata. */
+/* Write the model, or only the weights and the optimizer's state, as Keras does. `tensors` are
+   the model's variables in order, then others with their own names; `entries` are cornu's
+   metadata. */
 cornu_status keras_write(const cornu_model *m, const file_tensor *tensors, int count,
                          const metadata_entry *entries, int entry_count, const char *path,
                          const file_watch *watch);

@@ -1,4 +1,4 @@
-/* What Keras calls a model's variables in its files: see keras.h. */
+/* Keras's names for a model's variables in its files: see keras.h. */
 #include "base/memory.h"
 #include "exchange/keras/keras.h"
 #include <stdlib.h>

@@ -134,7 +134,7 @@ cornu_status keras_read_metadata(tensor_file *f)
 
 /* ---- lists of names --------------------------------------------------------------------- */
 
-/* Adds what the attribute `key` lists; *found: is it there? */
+/* Adds the names in attribute `key`; *found: the attribute exists. */
 static cornu_status add_listed(const tensor_file *f, const char *key, json_t *list, bool *found)
 {
     json_error_t error;
@@ -226,7 +226,7 @@ static cornu_status list_legacy_weights(const tensor_file *f, const cornu_model 
     json_t *layers;
     const char *root = "model_weights/";
     cornu_status status = keras_read_list(f, "model_weights", "layer_names", &layers);
-    if (status == CORNU_OK && json_array_size(layers) == 0) { /* a file of weights alone */
+    if (status == CORNU_OK && json_array_size(layers) == 0) { /* a file with only weights */
         json_decref(layers);
         root = "";
         status = keras_read_list(f, "", "layer_names", &layers);
@@ -266,7 +266,7 @@ static cornu_status copy_name(const json_t *list, int number, keras_layout layou
                          variable_name(list, number));
 }
 
-/* Is the second variable the learning rate? tf.keras 2 keeps none. */
+/* True if the second variable is the learning rate; tf.keras 2 saves none. */
 static bool has_rate(const tensor_file *f, const json_t *list, keras_layout layout)
 {
     char *name;
@@ -360,8 +360,8 @@ static file_tensor *find(tensor_file *f, const char *name)
     return (file_tensor *)(uintptr_t)tensor_file_find(f, name);
 }
 
-/* Beside weights: the optimizer's own variables, and what older versions of Keras 3 kept of
-   metrics and of random numbers, which cornu draws otherwise. */
+/* Other tensors: the optimizer's own variables, and the states of metrics and of random
+   generators in older versions of Keras 3; cornu has its own generators. */
 static bool is_neither_weight_nor_slot(const char *name)
 {
     return begins(name, "optimizer/vars/") || begins(name, "optimizer_weights/") ||

@@ -16,7 +16,7 @@ static cornu_status fail_memory(const char *path)
 
 /* ---- what goes into the file ------------------------------------------------------------ */
 
-/* Tensors and attributes, and what they are made of. */
+/* Tensors and attributes, and the memory that they refer to. */
 typedef struct content {
     file_tensor *tensors;
     int count;
@@ -51,7 +51,7 @@ static void content_free(content *c)
     free(c->tensors);
 }
 
-/* Keep a text until the file is written; takes `value`. */
+/* Keep a text until the file is written; takes ownership of `value`. */
 static const char *own(content *c, char *value)
 {
     return c->owned[c->owned_count++] = value;
@@ -97,7 +97,7 @@ static void add_tensors(const cornu_model *m, const keras_names *n, const file_t
 
 /* ---- attributes ------------------------------------------------------------------------- */
 
-/* cornu's own metadata, of which Keras takes no notice. */
+/* cornu's own metadata, which Keras ignores. */
 static cornu_status add_entries(const metadata_entry *entries, int count, content *c)
 {
     for (int i = 0; i < count; i++) {
@@ -138,7 +138,7 @@ static cornu_status add_legacy_layer(const cornu_model *m, const layer *l, conte
     return CORNU_OK;
 }
 
-/* What follows "optimizer_weights/". */
+/* The name after "optimizer_weights/". */
 static const char *beneath(const char *name)
 {
     return strchr(name, '/') + 1;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the names of classes and the scale of pixels are read again by whoever uses the file. */
+/* Programs that use the file read the names of classes and the scale of pixels from the
+   metadata. */
 static cornu_status add_metadata(onnx_export *e, const cornu_export_options *options)
 {
     const cornu_model *m = e->plan->model;

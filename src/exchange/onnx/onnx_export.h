@@ -1,10 +1,10 @@
-/* A model's prediction plan as an ONNX graph: what the files of this folder share.
+/* Export of a model's prediction plan as an ONNX graph: declarations shared by this folder's files.
 
-   cornu's images lie NHWC, as they do at the graph's input and output; ONNX's convolutions and
-   pools take NCHW. A tensor is known under a name for either order, made when somebody asks for it:
-   so between two convolutions nothing is transposed.
+   cornu's images are NHWC, also at the graph's input and output; ONNX's convolutions and pools
+   require NCHW. A tensor can have a name in either order, which is made on request: so nothing is
+   transposed between two convolutions.
 
-   Errors stick, in `status`; names are then any text. */
+   Errors stick in `status`; after an error a name may be any text. */
 #ifndef EXCHANGE_ONNX_ONNX_EXPORT_H
 #define EXCHANGE_ONNX_ONNX_EXPORT_H
 
@@ -12,15 +12,15 @@
 #include "step/plan.h"
 
 typedef struct onnx_value {
-    const char *plain; /* as it lies in cornu; NULL: not made yet */
-    const char *first; /* of rank 4, channels first; NULL: not made */
+    const char *plain; /* name in cornu's layout; NULL: not made yet */
+    const char *first; /* of rank 4, name with channels first; NULL: not made */
 } onnx_value;
 
 typedef struct onnx_export {
     onnx_graph *graph;
     const plan *plan;   /* PLAN_PREDICT, nothing fused */
     onnx_value *values; /* [plan->tensor_count] */
-    char **names;       /* those that were made here */
+    char **names;       /* names that were made here */
     size_t name_count, name_capacity;
     cornu_status status;
 } onnx_export;
@@ -32,11 +32,11 @@ typedef struct onnx_export {
 
 /* "BASE/SUFFIX", for as long as the export lasts. */
 const char *onnx_name(onnx_export *e, const char *base, const char *suffix);
-/* The name of a buffer or weight as it lies in cornu; NULL of NO_TENSOR. */
+/* The name of a buffer or weight in cornu's layout; NULL for NO_TENSOR. */
 const char *onnx_plain(onnx_export *e, tensor_ref t);
 /* The same, channels first: [batch][channels][height][width]. */
 const char *onnx_channels_first(onnx_export *e, tensor_ref t);
-/* Whichever there is, channels first where both are. */
+/* The existing name; channels first if both exist. */
 const char *onnx_either(onnx_export *e, tensor_ref t, bool *first);
 /* The name under which the caller makes `t` now. */
 const char *onnx_result(onnx_export *e, tensor_ref t, bool first);
@@ -50,7 +50,7 @@ onnx_node *onnx_apply(onnx_export *e, const char *kind, const char *a, const cha
 
 /* Append the nodes of one operation of the forward pass. */
 void onnx_add_operation(onnx_export *e, const op *o);
-/* y = act(x); channels first or as it lies. */
+/* y = act(x); channels first or in cornu's layout. */
 void onnx_add_activation(onnx_export *e, activation a, const char *x, const char *y, bool first,
                          int rank);
 /* The graph's input: what the network sees, or with `preprocess` uint8 pixels and all that becomes

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A name is looked for among all: so many are more than any chain of 1000 layers has. */
+/* Each name is searched among all; a chain of 1000 layers stays below these limits. */
 enum { NODES_MOST = 5000, CONSTANTS_MOST = 5000, OPSET_LEAST = 7, OPSET_MOST = 25 };
-/* All weights are at most so many times the file (memory_unpacked_most). */
+/* All weights are at most this multiple of the file's size (memory_unpacked_most). */
 enum { WEIGHTS_TIMES = 4 };
 
 cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
@@ -110,8 +110,8 @@ static cornu_status find_input(const onnx_import *im, const Onnx__ValueInfoProto
     return CORNU_OK;
 }
 
-/* Are the images that come in channels first? Where something wants them so, and nothing has turned
-   them before. */
+/* True if the input images are channels first: a node needs this order, and none before it has
+   transposed them. */
 static bool comes_channels_first(const onnx_import *im)
 {
     static const char *const kinds[] = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool",
@@ -199,7 +199,7 @@ static cornu_status read_classes(const onnx_import *im, const char *value)
     return status;
 }
 
-/* What cornu writes there itself; others' are not looked at. */
+/* Reads the metadata that cornu writes; others are ignored. */
 static cornu_status read_metadata(const onnx_import *im, const Onnx__ModelProto *m)
 {
     if (!m->producer_name || strcmp(m->producer_name, "cornu") != 0)
@@ -236,7 +236,7 @@ static cornu_status walk(onnx_import *im, const Onnx__ModelProto *m)
                            "of rows or an image",
                            im->path, im->graph->output[0]->name, im->value,
                            im->order == ORDER_FLAT ? ", an image flattened channels first" : "");
-    if (im->model->layer_count == 1) /* the input alone is no network */
+    if (im->model->layer_count == 1) /* an input without layers is not a network */
         TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
     TRY(fill_weights(im));
     return read_metadata(im, m);

@@ -10,14 +10,14 @@
 #include "format/onnx/onnx.pb-c.h"
 #include "model/model.h"
 
-/* How the value at hand lies, compared with cornu's. */
+/* The order of the current value's elements, compared with cornu's. */
 typedef enum value_order {
     ORDER_PLAIN,
     ORDER_FIRST, /* an image, channels first; cornu's are channels last */
-    ORDER_FLAT   /* such an image in one dimension: the weights behind it are rearranged */
+    ORDER_FLAT   /* such an image flattened: the weights after it are rearranged */
 } value_order;
 
-/* Where the values of one of the model's variables come from. */
+/* The source of the values of one of the model's variables. */
 typedef struct weight_source {
     int variable;
     const Onnx__TensorProto *tensor;
@@ -29,10 +29,10 @@ typedef struct onnx_import {
     const Onnx__GraphProto *graph;
     int64_t opset;                 /* which version of the operators the nodes mean */
     int64_t batch;                 /* the input's, where it is fixed; else 0 */
-    const Onnx__NodeProto **nodes; /* those that are no constants, in order */
-    size_t node_count, at;         /* and the one at hand */
+    const Onnx__NodeProto **nodes; /* nodes that are not constants, in order */
+    size_t node_count, at;         /* and the current node */
     cornu_model *model;
-    const char *value; /* at hand: what the last node made */
+    const char *value; /* current value: the last node's output */
     value_order order;
     int64_t flat[3];
     weight_source *sources;
@@ -40,8 +40,7 @@ typedef struct onnx_import {
     int64_t room; /* floats that weights may still take: a constant may be read by many nodes */
 } onnx_import;
 
-/* Append the layer that the node at hand stands for, and move `value` and `at` behind the nodes
-   that it took. */
+/* Append the layer for the current node, and move `value` and `at` after the nodes that it uses. */
 cornu_status onnx_import_node(onnx_import *im);
 /* CORNU_UNSUPPORTED: "PATH: NODE (OPERATOR): ..." */
 cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
@@ -49,22 +48,23 @@ cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
 
 /* ---- onnx_import_layers.c: of the node at hand ---- */
 
-/* Append a layer whose options are YAML made of numbers and words of ours. */
+/* Append a layer whose options are YAML made only of cornu's numbers and words. */
 cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Weight `number` of the layer that was added last comes from this tensor. */
 cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
                              weight_form form);
-/* The node so many behind it, if it is of this kind and reads `reads`; *other: its other input. */
+/* The node `ahead` after it, if it is of this kind and reads `reads`; *other: its other input. */
 const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
                                     const char *reads, const char **other);
-/* It, and so many behind it, have become layers. */
+/* The current node and `ahead` nodes after it have become layers. */
 cornu_status onnx_done(onnx_import *im, size_t ahead);
 cornu_status onnx_want_image(const onnx_import *im);
-/* Does this constant of floats add or scale the last dimension of the value at hand, which has
-   `count` numbers, and leave its shape alone? */
+/* True if this constant of floats has `count` numbers for the last dimension of the current
+   value, and does not change its shape. */
 bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count);
-/* The single float of a constant, which leaves the shape of the value at hand alone; is it this? */
+/* True if the constant is a single float that does not change the shape of the current value;
+ *value gets it. */
 bool onnx_is_number(const onnx_import *im, const char *name, double *value);
 bool onnx_is_near(const onnx_import *im, const char *name, double value);
 cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
@@ -99,7 +99,7 @@ cornu_status onnx_ints(const onnx_import *im, const char *name, int count, int64
                        int64_t most, int64_t *values);
 /* An attribute of text: its length, and whether it is this. */
 bool onnx_text_is(const Onnx__AttributeProto *a, const char *expected);
-/* The constant of this name, NULL where there is none. */
+/* The constant with this name; NULL if there is none. */
 const Onnx__TensorProto *onnx_constant_of(const onnx_import *im, const char *name);
 /* Elements of a tensor of floats (or 64-bit integers) whose data are whole; -1: it is none. */
 int64_t onnx_floats(const Onnx__TensorProto *t);
@@ -108,9 +108,9 @@ int64_t onnx_truths(const Onnx__TensorProto *t);
 float onnx_float_at(const Onnx__TensorProto *t, int64_t i);
 int64_t onnx_integer_at(const Onnx__TensorProto *t, int64_t i);
 bool onnx_truth_at(const Onnx__TensorProto *t, int64_t i);
-/* Input number `i` of the node at hand; "" where it has none. */
+/* Input number `i` of the node; "" if it has none. */
 const char *onnx_input_name(const Onnx__NodeProto *n, size_t i);
-/* Is this the name of ONNX's own operators? */
+/* True if this is the domain of ONNX's standard operators. */
 bool onnx_domain_is_standard(const char *domain);
 
 #endif

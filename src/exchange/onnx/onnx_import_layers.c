@@ -1,4 +1,4 @@
-/* What operators share: layers of the model so far, and their weights. */
+/* Helpers for all operators: layers of the model so far, and their weights. */
 #include "base/memory.h"
 #include "exchange/onnx/onnx_import.h"
 #include <math.h>
@@ -12,7 +12,6 @@ static const Onnx__NodeProto *node(const onnx_import *im)
 
 /* ---- the model so far --------------------------------------------------------------------- */
 
-/* Append a layer whose options are YAML made of numbers and words of ours. */
 cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
 {
     char text_of[512];
@@ -53,8 +52,6 @@ cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProt
     return CORNU_OK;
 }
 
-/* The node after the one at hand, if it is of this kind and reads its result; *other: its other
-   input. */
 const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
                                     const char *reads, const char **other)
 {
@@ -71,7 +68,6 @@ const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const c
     return NULL;
 }
 
-/* The nodes up to `ahead` behind the one at hand have become layers. */
 cornu_status onnx_done(onnx_import *im, size_t ahead)
 {
     im->at += ahead;

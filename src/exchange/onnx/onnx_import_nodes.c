@@ -26,7 +26,7 @@ static cornu_status import_tanh(onnx_import *im)
     return add_activation(im, "tanh", 0);
 }
 
-/* By itself, or x sigmoid(x). */
+/* A sigmoid, or x sigmoid(x). */
 static cornu_status import_sigmoid(onnx_import *im)
 {
     const char *other = "";
@@ -87,7 +87,7 @@ static cornu_status import_softmax(onnx_import *im)
     return add_activation(im, "softmax", 0);
 }
 
-/* Is this the first of the five nodes of x (1 + erf(x / sqrt 2)) / 2? */
+/* True if this is the first of the five nodes of x (1 + erf(x / sqrt 2)) / 2. */
 static bool begins_gelu(const onnx_import *im, const char *factor)
 {
     const Onnx__NodeProto *n = node(im), *erf, *sum, *product, *half;
@@ -119,7 +119,7 @@ static cornu_status fail_arithmetic(const onnx_import *im, const char *other, bo
                                       "than the input, or a division by 0; expected one number");
 }
 
-/* With a constant number: a Rescaling. */
+/* Arithmetic with a constant number becomes a Rescaling. */
 static cornu_status import_arithmetic(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
@@ -140,7 +140,7 @@ static cornu_status import_arithmetic(onnx_import *im)
     return onnx_done(im, 0);
 }
 
-/* What changes nothing where a network predicts. */
+/* An operator without effect in prediction. */
 static cornu_status import_nothing(onnx_import *im)
 {
     return onnx_done(im, 0);

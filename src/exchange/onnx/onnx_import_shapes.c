@@ -15,7 +15,7 @@ static cornu_status flatten(onnx_import *im)
 {
     const shape s = im->model->output;
     bool moves = im->order == ORDER_FIRST && s.dim[2] > 1 && s.dim[0] * s.dim[1] > 1;
-    if (im->order == ORDER_FLAT) /* once more changes nothing, and forgets nothing */
+    if (im->order == ORDER_FLAT) /* flattening again changes nothing */
         return onnx_done(im, 0);
     memcpy(im->flat, s.dim, sizeof im->flat);
     im->order = moves ? ORDER_FLAT : ORDER_PLAIN;
@@ -32,7 +32,7 @@ cornu_status onnx_import_flatten(onnx_import *im)
     return flatten(im);
 }
 
-/* The dimensions behind the batch that a Reshape asks for; -1 and 0 as they stand. */
+/* The dimensions after the batch that a Reshape requests; -1 and 0 are kept as they are. */
 static cornu_status read_target(const onnx_import *im, shape *target)
 {
     const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(node(im), 1));
@@ -121,7 +121,8 @@ cornu_status onnx_import_transpose(onnx_import *im)
 
 enum { IMAGE_RANK = 4 };
 
-/* What a Pad says, as ONNX has it since opset 11: of all dimensions before, then after. */
+/* The amounts of a Pad in the form of ONNX since opset 11: before each dimension, then after
+   each. */
 typedef struct padding {
     int64_t pad[2 * IMAGE_RANK];
     bool fits;

@@ -11,8 +11,8 @@ static const Onnx__NodeProto *node(const onnx_import *im)
 
 /* ---- windows ------------------------------------------------------------------------------ */
 
-/* Kernel, strides, dilations and padding of the node at hand. *same: the padding is Keras's "same";
-   else that is still to be added by itself. */
+/* Kernel, strides, dilations and padding of the current node. *same: the padding is Keras's
+   "same"; else the caller adds a padding layer. */
 static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
 {
     const Onnx__NodeProto *n = node(im);
@@ -50,8 +50,8 @@ static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-/* A bias that is added behind the node at hand, its dimension of channels so far from the end: its
-   name, or "". */
+/* The name of a bias that is added after the current node, with its channel dimension `from_end`
+   from the end, or "". */
 static const char *added_bias(const onnx_import *im, int64_t units, size_t from_end)
 {
     const char *other = "";

@@ -1,4 +1,4 @@
-/* Names of tensors, and the order in which images lie. */
+/* Names of tensors, and the layout of images. */
 #include "base/memory.h"
 #include "exchange/onnx/onnx_export.h"
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void transpose(onnx_export *e, const char *x, const char *y, bool first)
     onnx_node_ints(e->graph, n, "perm", orders[first], 4);
 }
 
-/* With one channel, or one pixel, both orders are the same numbers. */
+/* With one channel or one pixel both orders are the same. */
 static bool order_is_one(const shape *s)
 {
     return s->dim[3] == 1 || s->dim[1] * s->dim[2] == 1;

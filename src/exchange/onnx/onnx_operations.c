@@ -77,7 +77,7 @@ static void export_max_pool(onnx_export *e, const op *o)
     add_window(e, add_pool(e, "MaxPool", o), &o->a.window);
 }
 
-/* What lies in the padding does not count: ONNX's default, too. */
+/* The padding does not count for the average, as is ONNX's default. */
 static void export_average_pool(onnx_export *e, const op *o)
 {
     const int64_t *in = tensor_of(e, o->in[0])->shape.dim;
@@ -140,7 +140,7 @@ static const char *weight_or(onnx_export *e, tensor_ref t, const char *name, int
     return t != NO_TENSOR ? onnx_plain(e, t) : onnx_constant(e, name, channels, value);
 }
 
-/* Of images channels first, and of rows. */
+/* For images with channels first, and for rows. */
 static void add_batch_norm(onnx_export *e, const op *o, bool first)
 {
     int64_t channels = tensor_of(e, o->in[3])->count;
@@ -158,7 +158,7 @@ static const float *values_of(const onnx_export *e, tensor_ref t)
     return t == NO_TENSOR ? NULL : e->plan->model->variables[tensor_of(e, t)->variable].value;
 }
 
-/* Of any other rank, whose channels stay the last dimension: y = x factor + summand. */
+/* For any other rank, whose channels stay the last dimension: y = x factor + summand. */
 static void add_channel_scale(onnx_export *e, const op *o)
 {
     const float *gamma = values_of(e, o->in[1]), *beta = values_of(e, o->in[2]);

@@ -1,12 +1,12 @@
-/* Reading what is in a file of messages, whoever wrote it. */
+/* Reads files of messages from any writer. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "exchange/onnx/onnx_import.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The messages take at most so many times the file's size (memory_unpacked_most): an empty one of
-   two bytes becomes a hundred. */
+/* The parsed messages take at most this multiple of the file's size (memory_unpacked_most): an
+   empty message of two bytes takes a hundred. */
 enum { UNPACKED_TIMES = 64 };
 
 /* ---- the file ----------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* What becomes of pixels before the network sees them (device/rules/samples.h), as nodes. */
+/* The preprocessing of pixels (device/rules/samples.h) as nodes. */
 #include "data/data.h"
 #include "exchange/onnx/onnx_export.h"
 #include <string.h>
@@ -11,7 +11,7 @@ static void add_mean(onnx_export *e, const char *x, const char *y)
     onnx_node_ints(e->graph, n, "axes", axes, e->plan->model->input.rank);
 }
 
-/* By the sample's own mean and deviation. */
+/* Standardize by the sample's mean and deviation. */
 static const char *add_samplewise(onnx_export *e, const standardization *s, const char *x)
 {
     const char *mean = onnx_name(e, x, "mean"), *centered = onnx_name(e, x, "centered");
@@ -30,7 +30,7 @@ static const char *add_samplewise(onnx_export *e, const standardization *s, cons
     return divided;
 }
 
-/* By those of the training samples, of each channel, which is the last dimension. */
+/* Standardize by the mean and deviation of the training samples per channel, the last dimension. */
 static const char *add_featurewise(onnx_export *e, const standardization *s, const char *x)
 {
     const int64_t channels = s->channels;

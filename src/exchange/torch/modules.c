@@ -64,7 +64,7 @@ static cornu_status make_module(const cornu_model *m, const layer *l, const int6
 
 /* ---- the order of what was an image ------------------------------------------------------- */
 
-/* Do channels first and channels last differ? */
+/* True if channels first and channels last differ. */
 static bool has_order(const shape *s)
 {
     return s->rank == 3 && s->dim[2] > 1 && s->dim[0] * s->dim[1] > 1;
@@ -79,7 +79,7 @@ static cornu_status fail_reshape(const layer *l)
                        l->name, shape_show(&l->in, false, from), shape_show(&l->out, false, to));
 }
 
-/* What a Flatten or a Reshape makes of the order of its input. */
+/* Follow the order of elements through a Flatten or a Reshape. */
 static cornu_status follow(const layer *l, int64_t flat[3])
 {
     bool reshapes = strcmp(l->kind->name, "Reshape") == 0, was_flat = flat[2] > 0;

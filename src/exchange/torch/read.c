@@ -1,4 +1,4 @@
-/* Weights from a state_dict: see torch.h. A file is taken apart into modules by its tensors' names,
+/* Weights from a state_dict: see torch.h. The names of a file's tensors divide it into modules,
    then each layer finds its module. */
 #include "base/memory.h"
 #include "exchange/torch/torch.h"
@@ -9,7 +9,7 @@
 
 /* Tensors whose names begin alike: "features.0" with its weight and bias. */
 typedef struct group {
-    const char *name; /* [length], within a tensor's name; "" of one that is no part of another */
+    const char *name; /* [length], prefix of a tensor's name; "" for a name without dot */
     size_t length;
     const file_tensor *tensor[TORCH_ROLES]; /* or NULL */
     torch_kind kind;
@@ -41,7 +41,7 @@ static bool has_shape(const file_tensor *t, const shape *s)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* Where the part behind the last dot begins. */
+/* The part of the name after the last dot. */
 static const char *last_part(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -62,7 +62,7 @@ static size_t digits(const char *name, size_t length)
     return count;
 }
 
-/* Numbers within names by their value: "features.10" comes behind "features.3". */
+/* Compare numbers within names by value: "features.10" comes after "features.3". */
 static int compare_naturally(const char *a, size_t n, const char *b, size_t m)
 {
     size_t i = 0, j = 0;
@@ -94,7 +94,7 @@ static int compare_tensors(const void *a, const void *b)
     return order != 0 ? order : strcmp(x, y);
 }
 
-/* Do the names differ in numbers alone? */
+/* True if the names differ only in numbers. */
 static bool same_but_numbers(const group *a, const group *b)
 {
     size_t i = 0, j = 0;
@@ -183,7 +183,7 @@ static bool fits(const state_dict *d, const group *g, const torch_module *m)
     return g->kind == m->kind && g->tensor[key] && has_shape(g->tensor[key], &s);
 }
 
-/* By their names, where each layer's is there. */
+/* Match modules by name, if the file has each layer's name. */
 static bool find_by_names(state_dict *d)
 {
     for (int i = 0; i < d->module_count; i++) {
@@ -275,7 +275,7 @@ static float element_at(const file_tensor *t, const void *values, int64_t i)
     return t->type == ELEMENT_F32 ? ((const float *)values)[i] : (float)((const double *)values)[i];
 }
 
-/* A factor of 1 or a summand of 0 that the layer has not changes nothing. */
+/* A factor of 1 or a summand of 0 that the layer does not have changes nothing. */
 static cornu_status check_idle(const state_dict *d, const torch_module *m, torch_role role,
                                const file_tensor *t)
 {
@@ -328,7 +328,7 @@ static cornu_status copy_tensor(const state_dict *d, const torch_module *m, torc
     return CORNU_OK;
 }
 
-/* All is checked before the first weight changes. */
+/* All checks come before the first weight changes. */
 static cornu_status take_all(const state_dict *d)
 {
     for (int i = 0; i < d->module_count; i++)

@@ -1,5 +1,5 @@
-/* PyTorch's state_dicts, saved as safetensors: docs/torch.md says how a network's weights are
-   called there and how they lie. */
+/* PyTorch's state_dicts, saved as safetensors: docs/torch.md describes the names and the layout
+   of a network's weights. */
 #ifndef EXCHANGE_TORCH_TORCH_H
 #define EXCHANGE_TORCH_TORCH_H
 
@@ -7,8 +7,7 @@
 #include "format/tensor_file.h"
 #include "model/model.h"
 
-/* What a module keeps: its tensors are NAME.weight, NAME.bias, NAME.running_mean, NAME.running_var.
- */
+/* The tensors of a module: NAME.weight, NAME.bias, NAME.running_mean, NAME.running_var. */
 typedef enum torch_role {
     TORCH_WEIGHT,
     TORCH_BIAS,
@@ -26,29 +25,29 @@ typedef enum torch_kind {
     TORCH_OTHER
 } torch_kind;
 const char *torch_kind_name(torch_kind kind);
-/* By the rank of its weight (0: it has none) and whether it keeps means. */
+/* The kind by the rank of its weight (0: none) and whether it has running means. */
 torch_kind torch_kind_of(int rank, bool means);
 
 /* A layer with weights as the module that it is in PyTorch. */
 typedef struct torch_module {
     const layer *layer;
     torch_kind kind;
-    int variable[TORCH_ROLES]; /* of the model; -1: the layer has none */
+    int variable[TORCH_ROLES]; /* the model's variables; -1: the layer has none */
     int64_t flat[3];           /* see weight_order; 0: it reads no flattened image */
 } torch_module;
 
-/* Those of the model, in order. CORNU_UNSUPPORTED where a Reshape gives an image another order than
-   PyTorch's, or a layer keeps what no module does. *out is the caller's to free. */
+/* The modules of the model, in order. CORNU_UNSUPPORTED if a Reshape gives an image another
+   order than PyTorch's, or a layer has variables that no module has. The caller frees *out. */
 cornu_status torch_modules(const cornu_model *m, torch_module **out, int *count);
-/* How this one of its variables lies: shape and order of its elements. */
+/* Shape and order of elements of this variable in PyTorch. */
 shape torch_shape(const cornu_model *m, int index);
 weight_order torch_order(const cornu_model *m, const torch_module *module, torch_role role);
 /* The tensor that decides which layer a module is: the weight, or the mean. */
 torch_role torch_key(const torch_module *module);
 
-/* Take all weights from the file, or none where one is missing, left over or of another shape:
-   CORNU_BAD_FILE names the tensor. Of NULL-ended `skip` (may be NULL) neither the model's layers
-   nor the file's modules count. */
+/* Load all weights from the file, or none if one is missing, unused or of another shape:
+   CORNU_BAD_FILE names the tensor. Layers of the model and modules of the file that are named in
+   the NULL-terminated list `skip` (may be NULL) are ignored. */
 cornu_status torch_read(const tensor_file *f, cornu_model *m, const char *const *skip);
 /* Write the host's weights, which must be there, under the layers' names. */
 cornu_status torch_write(const cornu_model *m, const char *path);
