@@ -60,7 +60,7 @@ static cornu_status check_table(const char *path, const char *content, size_t si
                        path, first_line(content), content);
 }
 
-/* Length of what stays of `content`: the header and the complete rows up to `last`. */
+/* Length of the kept part of `content`: the header and the complete rows up to `last`. */
 static size_t kept_length(const char *content, size_t size, double last)
 {
     const char *newline = memchr(content, '\n', size);
@@ -136,7 +136,7 @@ cornu_status csv_check(const csv_location *at)
     return file_write_check(at->path);
 }
 
-/* Leave what stays of an earlier table, or the header alone. */
+/* Keep the valid rows of an earlier table, or only the header. */
 static cornu_status begin_table(csv *c, const csv_location *at, const char *header, bool append,
                                 double last)
 {
@@ -180,7 +180,8 @@ cornu_status csv_open(const csv_location *at, const char *header, bool append, d
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-/* One write for row and newline: what another process reads, or a crash leaves, is whole rows. */
+/* One write for row and newline, so that another process reads, and a crash leaves, only
+   complete rows. */
 cornu_status csv_add(csv *c, const char *row)
 {
     char *line;

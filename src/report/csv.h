@@ -1,6 +1,6 @@
-/* A table that grows line by line: each row is handed to the system before training goes on, so
-   that it survives the end of the process; csv_sync (before a model file says that the row is
-   there, and at the end of a run) makes it survive the end of the machine. */
+/* A table that grows row by row: each row is written before training continues, so that it
+   survives a crash of the process; csv_sync (called before a model file records the row, and at
+   the end of a run) makes it survive a crash of the machine. */
 #ifndef REPORT_CSV_H
 #define REPORT_CSV_H
 
@@ -8,14 +8,14 @@
 
 typedef struct csv csv;
 
-/* Where a table lies: `path` as the user wrote it, or (with `confined`) as a recipe has it: beneath
-   `root`, through no link, and in place of nothing but an earlier table of epochs. */
+/* The location of a table: `path` from the user, or (with `confined`) from a recipe: then it
+   must be below `root`, without symbolic links, and may only replace an earlier table of epochs. */
 typedef struct csv_location {
     const char *path, *root;
     bool confined;
 } csv_location;
 
-/* Can it be written? Asked before training starts; makes no file where there is none. */
+/* Check before training that the table can be written; creates no file. */
 cornu_status csv_check(const csv_location *at);
 /* Start a table with this header line; an earlier file is replaced. With `append` an earlier file
    must have the same header and keeps its complete rows whose first number is at most `last`: those
@@ -30,8 +30,7 @@ cornu_status csv_close(csv *c); /* syncs; NULL: nothing */
 /* Would a spreadsheet compute this text? It begins as a formula does and is no number: a "'" before
    it makes it a text. */
 bool csv_is_formula(const char *cell);
-/* Append "," and the name of a column, or another text, in quotes where it needs them (RFC 4180).
- */
+/* Append "," and the name of a column, or another text, with quotes if needed (RFC 4180). */
 void csv_add_name(text *header, const char *name);
 
 #endif

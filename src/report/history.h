@@ -7,7 +7,7 @@
 /* Loss and metrics, the same of the validation, learning_rate, seconds. */
 #define HISTORY_COLUMNS_MAX (2 * (CORNU_METRICS_MAX + 1) + 2)
 
-/* Takes copies of the names. */
+/* Copies the names. */
 cornu_status history_open(const char *const *names, int columns, cornu_history **out);
 cornu_status history_add(cornu_history *h, const double *row);
 /* The place of cornu_history_callbacks's text, which the history frees. */

@@ -1,5 +1,4 @@
-/* A training run as a page: what it reached, curves and their table, the network, machine and
-   versions. */
+/* A training run as a page: results, curves and their table, the network, machine and versions. */
 #include "base/number.h"
 #include "data/data.h"
 #include "format/page/page.h"
@@ -13,7 +12,7 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 200, /* of the table; of a longer run every so many epochs, and the last */
+    ROWS_MOST = 200, /* rows of the table; a longer run has every n-th epoch, and the last */
     LINE = 512
 };
 
@@ -93,7 +92,7 @@ static void title_of(const char *name, char *title, size_t size)
         *c = *c == '_' ? ' ' : *c;
 }
 
-/* A column and, where there is one, that of its validation. */
+/* Draw a column and, if it exists, the column of its validation. */
 static void add_curve(const run_page *p, int column, text *t)
 {
     const char *name = cornu_history_name(p->history, column);
@@ -145,8 +144,8 @@ static void add_table(const run_page *p, text *t)
 
 /* ---- the answer ------------------------------------------------------------------------- */
 
-/* The column that tells most of how good the model is: the validation's first metric, or the
-   training's, or the loss alike. */
+/* The column that best shows the quality of the model: the first metric of the validation, or of
+   the training, or else the loss. */
 static int telling_column(const run_page *p)
 {
     for (int c = 0; c < p->columns; c++)
@@ -157,7 +156,7 @@ static int telling_column(const run_page *p)
     return only >= 0 && validation_of(p, only) >= 0 ? validation_of(p, only) : only;
 }
 
-/* The epoch with the best value: of a loss or an error the least. */
+/* The epoch with the best value: the minimum of a loss or an error. */
 static int best_epoch(const run_page *p, int column)
 {
     const char *name = cornu_history_name(p->history, column);

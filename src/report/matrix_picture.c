@@ -8,7 +8,7 @@
 
 static const color white = {255, 255, 255}, black = {0, 0, 0}, ink = {40, 40, 40},
                    grid = {222, 226, 232};
-/* What a whole row in one cell is drawn in. */
+/* Colours of a cell that contains its complete row. */
 static const color right = {8, 64, 129}, wrong = {178, 24, 43};
 
 enum { GAP = 10, CELLS_SIDE_MOST = 2400, NAME_MOST = 20, NAMED_CLASSES_MOST = 240 };
@@ -19,7 +19,7 @@ typedef struct layout {
     bool counts;  /* cells have room for their numbers */
     bool names;   /* rows and columns have room for theirs */
     lettering label, number, title;
-    int64_t left, top; /* of the first cell */
+    int64_t left, top; /* position of the first cell */
     int64_t height, width;
 } layout;
 
@@ -41,8 +41,8 @@ static int64_t digits_most(const cornu_report *r)
     return snprintf(line, sizeof line, "%jd", (intmax_t)most);
 }
 
-/* Cells as large as their numbers ask for, as long as they are few; then as small as the names'
-   lines; then as many pixels as there are. */
+/* A few cells are large enough for their numbers; more cells have the height of a name's line;
+   still more share the available pixels. */
 static void size_cells(layout *l)
 {
     const int64_t n = l->report->classes;

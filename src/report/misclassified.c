@@ -23,11 +23,11 @@ static const color white = {255, 255, 255}, black = {0, 0, 0}, red = {178, 24, 4
 typedef struct sheet {
     const cornu_report *report;
     const cornu_data *data;
-    int64_t shape[3]; /* of a sample: height, width, channels */
+    int64_t shape[3]; /* shape of a sample: height, width, channels */
     cornu_data_values range;
     float *values;         /* [shape] */
     box tile;              /* its size; y and x are 0 */
-    int64_t height, width; /* of a picture in it */
+    int64_t height, width; /* size of a picture in the sheet */
     int64_t count, columns;
     bool named; /* samples have files */
     lettering label;
@@ -66,7 +66,7 @@ static void label_text(const sheet *s, const char *lead, int64_t index, double v
     snprintf(line, 160, "%s%s%s", lead, name, number);
 }
 
-/* A file's name, whose end tells most. */
+/* Label with the end of a file's name, which says most. */
 static void label_file(const sheet *s, const char *file, char line[160])
 {
     const char *slash = strrchr(file, '/');

@@ -1,4 +1,4 @@
-/* What a model's outputs say: probabilities of classes, or numbers of another kind. */
+/* The meaning of a model's outputs: probabilities of classes, or other numbers. */
 #include "device/rows.h"
 #include "model/model.h"
 #include <cornu/report.h>
@@ -72,7 +72,7 @@ cornu_status cornu_model_class_values(const cornu_model *model, const float *out
 
 /* ---- classes ---------------------------------------------------------------------------- */
 
-/* Does value i come behind value `before` (-1: the beginning) in the order of top_classes? */
+/* True if value i comes after value `before` (-1: the beginning) in the order of top_classes. */
 static bool comes_after(const float *values, int64_t i, int64_t before)
 {
     return before < 0 || values[i] < values[before] ||

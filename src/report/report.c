@@ -1,4 +1,4 @@
-/* Counting: which class each sample is, and which it is taken for. */
+/* Counts the true and the predicted classes of samples. */
 #include "report/report.h"
 
 #include "base/memory.h"
@@ -135,7 +135,7 @@ static void sort_errors(cornu_report *r)
     drop_errors(r, REPORT_ERRORS_MOST);
 }
 
-/* Twice as many as will stay, so that they are sorted now and then. */
+/* Collect twice the number that is kept, so that sorting is rare. */
 static cornu_status add_error(cornu_report *r, const report_error *e)
 {
     if (r->error_count >= 2 * (size_t)REPORT_ERRORS_MOST)
@@ -157,7 +157,7 @@ static int64_t largest(const float *values, int64_t count)
     return best;
 }
 
-/* Is the class among the top_k, in the order of cornu_model_top_classes? */
+/* True if the class is among the top_k, in the order of cornu_model_top_classes. */
 static bool in_top(const cornu_report *r, int64_t truth, const float *values)
 {
     int64_t before = 0;

@@ -1,4 +1,4 @@
-/* Which classes a model takes for which: counted sample by sample, then told as numbers, JSON and
+/* The confusion matrix of a model: counted sample by sample, then reported as numbers, JSON and
    pictures. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
@@ -8,7 +8,7 @@
 #include <cornu/data.h>
 #include <cornu/report.h>
 
-/* The matrix then takes 128 MB. */
+/* The matrix for this number of classes takes 128 MB. */
 enum { REPORT_CLASSES_MOST = 4096, REPORT_ERRORS_MOST = 1000 };
 
 typedef struct report_error {
@@ -31,7 +31,7 @@ struct cornu_report {
     size_t value_capacity;
 };
 
-/* Can outputs of the model, and targets of the data, be told as classes? */
+/* Check that outputs of the model and targets of the data are classes. */
 cornu_status report_check(const cornu_model *model, const cornu_data *data);
 /* An empty one. */
 cornu_status report_new(int64_t classes, int64_t top_k, cornu_report **out);
@@ -40,13 +40,12 @@ cornu_status report_open(const cornu_model *model, const cornu_data *data, cornu
                          int64_t top_k, cornu_report **out);
 /* Empty it again. */
 void report_reset(cornu_report *r);
-/* One sample: its class and what the model says of each, values[classes]. */
+/* Add one sample: its class, and the model's value for each class, values[classes]. */
 cornu_status report_add(cornu_report *r, int64_t sample, int64_t truth, const float *values);
-/* The samples of an evaluation step, `count` of them, and what the model says of each:
-   outputs[count][outputs]. */
+/* Add the `count` samples of an evaluation step with the model's outputs[count][outputs]. */
 cornu_status report_add_batch(cornu_report *r, const cornu_model *model, const float *outputs,
                               const sample_block *samples, const int64_t *index, int64_t count);
-/* Behind the last step. */
+/* Call after the last step. */
 cornu_status report_finish(cornu_report *r, const cornu_data *data, const cornu_scores *scores);
 
 /* One sample for canvas_picture: floats [height][width][channels] of cornu_data_picture_shape,

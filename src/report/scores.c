@@ -1,4 +1,4 @@
-/* What follows from the counts. */
+/* Scores computed from the counts. */
 #include "report/report.h"
 #include <cornu/report.h>
 #include <math.h>

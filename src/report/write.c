@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of more classes the matrix would be larger than anybody reads. */
+/* A matrix of more classes would be too large to read. */
 enum { MATRIX_MOST = 1000, CONFUSIONS_MOST = 100 };
 
 /* null where it is not known. */

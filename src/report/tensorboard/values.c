@@ -156,7 +156,7 @@ _Static_assert(EVENT_RANK >= SHAPE_MAX && EVENT_INPUTS >= OP_INPUTS_MAX &&
                    EVENT_RESULTS >= OP_OUTPUTS_MAX,
                "there is room for all of an operation");
 
-/* What the operations of a plan point to. */
+/* The state of writing a plan's operations as a graph. */
 typedef struct graph {
     const measured_step *step;
     const plan *plan;              /* step->plan */
@@ -215,7 +215,8 @@ static cornu_status name_kernel(const graph *g, int i)
     return memory_format(&g->kernels[i], "with %s", g->names[with - 1]);
 }
 
-/* Who wrote what `t` holds when operation `at` reads it? False: an earlier step, or nobody. */
+/* Find the operation that wrote `t` before operation `at` reads it. False: an earlier step wrote
+   it, or no operation. */
 static bool find_writer(const plan *p, tensor_ref t, int at, event_input *from)
 {
     for (from->operation = at - 1; from->operation >= 0; from->operation--) {

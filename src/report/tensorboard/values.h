@@ -1,4 +1,4 @@
-/* What TensorBoard shows of a run besides Keras's values. */
+/* Values of a run for TensorBoard in addition to Keras's. */
 #ifndef REPORT_TENSORBOARD_VALUES_H
 #define REPORT_TENSORBOARD_VALUES_H
 
@@ -7,16 +7,16 @@
 #include "report/report.h"
 #include <cornu/report.h>
 
-/* Are the samples pictures that can be looked at? */
+/* True if the samples can be shown as pictures. */
 bool tensorboard_has_pictures(const cornu_data *data);
-/* `count` of the first `samples` training samples, one from each of as many equal stretches; those
-   that cannot be read are left out. */
+/* Add `count` of the first `samples` training samples, one from each of `count` equal ranges;
+   unreadable ones are left out. */
 cornu_status tensorboard_add_samples(event_file *f, const cornu_data *data, int64_t samples,
                                      int64_t count);
 cornu_status tensorboard_add_matrix(event_file *f, const cornu_report *r, int64_t step);
 /* A training step that was measured. */
 typedef struct measured_step {
-    const char *device; /* as devices are told to users */
+    const char *device; /* the device's name for users */
     const plan *plan;
     const kernel_choice *choices; /* [op_count] */
     const double *seconds;        /* [op_count]; 0: no time of its own */
