@@ -114,7 +114,7 @@ static int bench(const bench_options *o, const outputs *to)
     bench_report report_ = {.count = 0};
     int status = report(bench_run(o, &report_));
     progress_status(NULL);
-    interrupt_set_plan(NULL); /* one more while the report is written ends the process */
+    interrupt_set_plan(NULL); /* another signal while the report is written ends the process */
     if (status == STATUS_OK && o->batches)
         sweep_print(&report_, terminal_has_utf8(), stdout);
     else if (status == STATUS_OK && !is_stdout(to->markdown) && !is_stdout(to->csv))
@@ -136,13 +136,13 @@ static int bench(const bench_options *o, const outputs *to)
     return status;
 }
 
-/* How they do so, and what is asked about it. */
+/* How the ranks train, and the requested output. */
 typedef struct rank_choice {
     bool ranks, shard_optimizer;
     const char *forecast, *wire;
 } rank_choice;
 
-/* What is given and needs --ranks; NULL: nothing. */
+/* The first given option that needs --ranks; NULL: none. */
 static const char *of_ranks_alone(const rank_choice *how)
 {
     return how->forecast          ? "forecast"
@@ -151,7 +151,7 @@ static const char *of_ranks_alone(const rank_choice *how)
                                   : NULL;
 }
 
-/* Those that train together say what they measured once. */
+/* Ranks that train together print their measurements once. */
 static int bench_ranks(const bench_options *o, const char *json, const rank_choice *how)
 {
     wire wires[WIRES_MOST];
@@ -179,7 +179,7 @@ static int bench_ranks(const bench_options *o, const char *json, const rank_choi
     return status;
 }
 
-/* What a comparison of devices alone has. */
+/* The first given option that only a comparison of devices has. */
 static const char *of_devices(const bench_options *o, const outputs *to, const char *sweep)
 {
     const struct {

@@ -1,4 +1,4 @@
-/* What the subcommands share. Only this room prints and ends the process. */
+/* Declarations shared by the subcommands. Only this room prints and ends the process. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -13,15 +13,15 @@ enum {
     STATUS_FAILURE = 1,
     STATUS_USAGE = 2,        /* a wrong command line, or a device that is not there */
     STATUS_SLOWER = 3,       /* bench --baseline: something is slower than it was */
-    STATUS_INTERRUPTED = 130 /* by Ctrl-C; by SIGTERM 143, by SIGHUP 129, as shells have them */
+    STATUS_INTERRUPTED = 130 /* by Ctrl-C; by SIGTERM 143, by SIGHUP 129, as in shells */
 };
 
 typedef struct command {
     const char *name, *summary;
-    const char *synopsis;              /* what follows "cornu NAME ", a line each */
+    const char *synopsis;              /* text after "cornu NAME ", one form per line */
     const char *details;               /* for --help, or NULL */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
-    bool alone; /* of several ranks the first one runs it, as they would write the same files */
+    bool alone; /* only the first of several ranks runs it, as all would write the same files */
 } command;
 
 extern const command command_bench, command_train, command_evaluate, command_predict,
@@ -47,7 +47,7 @@ typedef enum option_type {
 } option_type;
 
 typedef struct real_number {
-    const char *text; /* as it was given; NULL: it was not */
+    const char *text; /* as given; NULL: not given */
     double value;
 } real_number;
 
@@ -74,7 +74,7 @@ typedef struct option {
     int64_t minimum, maximum;
 } option;
 
-/* What cornu_data_open_for_model takes as a folder, and more: see open_data. */
+/* The folder of cornu_data_open_for_model, and more: see open_data. */
 #define DATA_OPTION(target)                                                                   \
     {                                                                                         \
         "data", "DIR|FILE|NAME", "data set: a folder that holds it, an .npz file, or a name", \
@@ -85,7 +85,7 @@ typedef struct option {
 #define OPTION_ROW(of, type, field, key, flag, text, standard, minimum, maximum, help) \
     {flag, text, help, OPTION_##type, &(of).field, minimum, maximum},
 #define OPTION_NONE(...)
-/* Where to run: each command that runs a model takes this into the library's own struct. */
+/* Where to run: each command that runs a model reads these options into the library's struct. */
 #define WHERE_OPTIONS(of) CORNU_WHERE_OPTIONS(OPTION_ROW, of)
 /* All of cornu_fit_options that has a flag. */
 #define FIT_OPTIONS(of) CORNU_FIT_OPTIONS(OPTION_ROW, OPTION_NONE, of)
@@ -96,10 +96,10 @@ typedef struct data_choice {
     int64_t workers;
     bool strict, whole; /* whole: as in cornu_data_options */
     double fraction;    /* the same */
-    const char *beside; /* the file that is saved: the cache lies beside it; or NULL */
+    const char *beside; /* the file that is saved, whose folder gets the cache; or NULL */
     bool background;
     bool other_data;    /* as in cornu_data_options */
-    cornu_ranks *ranks; /* that share the folder; NULL: none */
+    cornu_ranks *ranks; /* ranks that share the folder; NULL: none */
 } data_choice;
 
 #define FOLDER_OPTIONS(c)                                                                     \
@@ -123,8 +123,8 @@ typedef struct operands {
 } operands;
 
 /* Read argv[1..]; options may stand anywhere, "--" ends them. `options` ends with a NULL name.
-   Operands are `least` to `most` (-1: any number), called `what` in messages. Returns true to go
-   on; else *status is the exit status, and help or one line of error has been printed. */
+   Operands are `least` to `most` (-1: any number), called `what` in messages. Returns true to
+   continue; else *status is the exit status, and help or one line of error has been printed. */
 bool options_parse(const command *c, const option *options, int argc, char **argv, int least,
                    int most, const char *what, operands *out, int *status);
 /* Calls `visit` for each option that was given, in the order of the table, with its value: NULL of
@@ -140,19 +140,18 @@ const char *nearest_name(const char *word, const char *const *names);
 
 /* ---- help.c ----------------------------------------------------------------------------- */
 
-/* Where `argument` asks for help, print it and return true: -h, --help; and in the forms of which
-   other files are made: --help=man, a man page; --help=bash, zsh, fish, what completion.c puts
-   together. */
+/* If `argument` requests help, print it and return true: -h, --help; --help=man for a man page;
+   --help=bash, zsh, fish for the completion scripts of completion.c. */
 bool help_print(const command *c, const option *options, const char *argument);
-/* The beginning of a man page: of command `of`, or of cornu where that is empty. */
+/* Print the beginning of a man page for command `of`, or for cornu if `of` is empty. */
 void man_begin(const char *of, const char *summary);
 /* A line's text, as roff has it. */
 void man_text(const char *text);
 
 /* ---- print.c ---------------------------------------------------------------------------- */
 
-/* printf, by which alone this room prints: the format's own control characters pass, those of its
-   arguments, which may be names from outside, are shown as cornu_printable does. */
+/* printf for all output of this room: control characters of the format pass; those of its
+   arguments, which may be names from outside, are escaped as by cornu_printable. */
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_to(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Lines on stdout, such as a table of the library's: their ends pass as well. */
@@ -161,7 +160,7 @@ void print_lines(const char *text);
    its end of line. */
 void print_raw(FILE *f, const char *text);
 void print_row(FILE *f, const char *text);
-/* Print " WORD", quoted where a shell would take it apart or a terminal be commanded. */
+/* Print " WORD", quoted if a shell would split it or a terminal would interpret it. */
 void print_word(FILE *f, const char *word);
 /* "12.3 MB" into text[16]. */
 const char *show_bytes(double bytes, char *text);
@@ -170,21 +169,20 @@ const char *show_bytes(double bytes, char *text);
 
 /* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Report for a process of these, from here on; of errors of the command line, and of what needs no
-   saying twice, the first rank alone speaks. */
+/* From now on this process prints as one of these ranks; only the first rank prints errors of
+   the command line and lines that all ranks would print. */
 void speak_for(cornu_ranks *ranks);
 bool is_speaker(void);
-/* Of several ranks the first one says that it does alone what `name` is; for the others this is
-   true. */
+/* With several ranks, the first says that it alone runs command `name`; the others get true. */
 bool is_left_to_first(const char *name);
 /* As fail, for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Print cornu_last_error() where `status` is a failure; returns the exit status. */
+/* Print cornu_last_error() if `status` is a failure; returns the exit status. */
 int report(cornu_status status);
 /* Fail (and print) unless --device names a device that is there (NULL is fine) and --precision a
    precision (the same). */
 bool device_is_there(const char *device, const char *precision, int *status);
-/* The same where --device may be "all", or several with commas between. */
+/* The same if --device may be "all", or several devices separated by commas. */
 bool devices_are_there(const char *devices, const char *precision, int *status);
 /* Fail (and print) unless a file can be written at `path`; NULL is fine. Nothing is written. */
 bool can_write(const char *path, int *status);
@@ -193,13 +191,13 @@ bool folder_is_there(const char *path, int *status);
 
 /* ---- devices.c -------------------------------------------------------------------------- */
 
-/* What --device may name on this machine, with spaces between: "cpu gpu opencl:0 reference". Opens
-   the plug-ins. Returns `names`. */
+/* The values for --device on this machine, separated by spaces: "cpu gpu opencl:0 reference".
+   Opens the plug-ins. Returns `names`. */
 const char *devices_here(char *names, size_t size);
 
 /* ---- timing.c --------------------------------------------------------------------------- */
 
-double seconds_now(void); /* of a clock that is never set */
+double seconds_now(void); /* a monotonic clock */
 /* "10000 samples in 1.93 s, 5181 samples/s" */
 void print_rate(int64_t samples, double seconds);
 /* "trained 5 epochs in 3:58" */
@@ -207,26 +205,26 @@ void print_total(int64_t epochs, double seconds);
 
 /* ---- sheet.c ---------------------------------------------------------------------------- */
 
-/* Write a PNG of samples of `data` (called `name`) before and after augmentation by the
-   model's recipe: sample `index` alone, or several spread over the data (-1), of the training
-   samples if there are some and not `tests`. Returns the exit status. */
+/* Write a PNG of samples of `data` (called `name`) before and after augmentation by the model's
+   recipe: only sample `index`, or several spread over the data (-1); from the training samples,
+   unless there are none or `tests` is set. Returns the exit status. */
 int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, bool tests,
                int64_t index, uint64_t seed, const char *png);
-/* Fail (and print) if a sheet of so many rows of images [height, width, channels] would be too
+/* Fail (and print) if a sheet of `rows` rows of images [height, width, channels] would be too
    large, or would not fit into memory. */
 int sheet_check(const char *name, int64_t rows, const int64_t shape[3]);
 
 /* ---- report.c ---------------------------------------------------------------------------- */
 
-/* Tables on stdout: scores of each class, then the confusion matrix, or the most frequent
-   confusions where that would be too wide. */
+/* Print tables on stdout: scores of each class, then the confusion matrix, or the most frequent
+   confusions if the matrix would be too wide. */
 void report_print(const cornu_report *report);
 
 /* ---- terminal.c ------------------------------------------------------------------------- */
 
 bool terminal_is(FILE *f);    /* a terminal that can redraw a line */
-int terminal_width(FILE *f);  /* columns; 80 where unknown */
-int terminal_height(FILE *f); /* lines; 24 where unknown */
+int terminal_width(FILE *f);  /* columns; 80 if unknown */
+int terminal_height(FILE *f); /* lines; 24 if unknown */
 bool terminal_has_utf8(void);
 
 /* ---- plot.c ----------------------------------------------------------------------------- */
@@ -243,8 +241,8 @@ typedef struct plot {
 
 /* The end of an epoch. */
 void plot_add(plot *p, const cornu_progress *now);
-/* Draw for a terminal of so many columns and lines. Returns how many lines it took: none where
-   there is no room. */
+/* Draw for a terminal of `width` columns and `height` lines. Returns the number of lines used: 0
+   if there is no room. */
 int plot_print(const plot *p, int width, int height, bool utf8, FILE *f);
 
 /* ---- progress.c ------------------------------------------------------------------------- */
@@ -256,12 +254,12 @@ typedef struct progress {
     bool silent;      /* answers nothing, either: another process does */
     bool rows;        /* are on standard output: notices go to standard error */
     int64_t epoch;    /* whose heading has been printed; -1: none */
-    bool line_open;   /* the cursor stands behind a line that will be redrawn */
-    bool answered;    /* somebody else has printed a line: no more redrawing */
+    bool line_open;   /* the cursor is after a line that will be redrawn */
+    bool answered;    /* another thread has printed a line: no more redrawing */
     double last_draw; /* seconds into the epoch */
-    double began;     /* of the clock: when it was opened */
+    double began;     /* time of opening */
     plot *plot;       /* drawn below the last epoch, on a terminal; NULL: none */
-    int plotted;      /* lines from where it begins to the cursor's; 0: it will stay there */
+    int plotted;      /* lines from its begin to the cursor; 0: the plot stays on the screen */
     bool heading;     /* one of them is the next epoch's */
 } progress;
 
@@ -276,10 +274,10 @@ void progress_break(progress *p);
 void progress_download(void *user, const char *file, int64_t done, int64_t total);
 /* A notice, for on_notice; `user` is a progress. */
 void progress_notice(void *user, const char *line);
-/* A line on standard error, at once, from another thread than the one that draws; `p` may be NULL.
-   Left out where standard error takes nothing at the moment. */
+/* Print a line on standard error at once, from another thread than the drawing one; `p` may be
+   NULL. Left out if standard error would block. */
 void progress_answer(progress *p, const char *line);
-/* One transient line on stderr's terminal; NULL takes it away. */
+/* Show one transient line on stderr's terminal; NULL removes it. */
 void progress_status(const char *line);
 
 /* ---- picture.c -------------------------------------------------------------------------- */
@@ -289,7 +287,7 @@ typedef struct picture_range {
     double black, white;
 } picture_range;
 
-/* As cornu_data_values has it. Returns the exit status. */
+/* The range as in cornu_data_values. Returns the exit status. */
 int find_range(const cornu_data *data, cornu_split split, picture_range *range);
 /* Scale the numbers to 0..1. */
 void make_picture(const picture_range *range, float *values, int64_t count);
@@ -298,23 +296,23 @@ void draw_picture(int64_t height, int64_t width, int64_t channels, const float *
 
 /* ---- interrupt.c ------------------------------------------------------------------------ */
 
-/* From now on SIGINT, SIGTERM and SIGHUP are answered with a line on standard error, from a thread
-   of its own: the first sets a flag, the next ends the process, unless it is SIGHUP, of which a
-   shell and its terminal may both send one. SIGHUP that is ignored (nohup) stays so. While a model
-   file is written, a second one is answered with how far that is, and a third ends the process;
-   what was written goes. Call it before there are other threads. */
+/* From now on a separate thread answers SIGINT, SIGTERM and SIGHUP with a line on standard
+   error: the first signal sets a flag, the next one ends the process, unless it is SIGHUP, which
+   a shell and its terminal may both send. An ignored SIGHUP (nohup) stays ignored. While a model
+   file is written, the second signal is answered with the progress of that, and the third ends
+   the process and removes the incomplete file. Call this before other threads start. */
 void interrupt_watch(progress *p);
 void interrupt_forget(void); /* the progress and the plan, which are about to go */
-/* The exit status of a command that returns `status`: where that is STATUS_INTERRUPTED, by the
-   signal that asked for it. */
+/* The exit status of a command that returns `status`: for STATUS_INTERRUPTED it depends on the
+   signal. */
 int interrupt_status(int status);
-/* Is it such a status? */
+/* True for these statuses. */
 bool is_interrupted(int status);
 /* The flag; for should_stop, whose `user` it ignores. */
 bool interrupt_asked(void *user);
-/* What the first one is answered with ("stopping, ..." where `say` is NULL): a line that says what
-   becomes of the run, and that the next one ends it. Called by another thread, which holds what
-   interrupt_hold holds. */
+/* The answer to the first signal ("stopping, ..." if `say` is NULL): a line that says how the
+   run will end, and that the next signal ends it at once. Called by another thread, which holds
+   the lock of interrupt_hold. */
 typedef struct interrupt_plan {
     void (*say)(void *user, char *line, size_t size);
     void *user;
@@ -328,9 +326,9 @@ void interrupt_saving(const cornu_saving *now);
 
 /* ---- open.c ----------------------------------------------------------------------------- */
 
-/* The data for a model: `what` is a named set, an .npz file, a folder (in which the recipe's set
-   lies), or NULL: the recipe's set. `files` may be NULL. Prints what is wrong and returns the exit
-   status. */
+/* Open the data for a model: `what` is a named set, an .npz file, a folder (that contains the
+   recipe's set), or NULL: the recipe's set. `files` may be NULL. Prints errors and returns the
+   exit status. */
 int open_data(const cornu_model *model, const char *what, bool download, const data_choice *files,
               progress *p, cornu_data **data);
 /* Make a built-in workload fit data that was opened for it with other_data, and say so. */
@@ -338,10 +336,10 @@ int adapt_model(cornu_model *model, const cornu_data *data, progress *p);
 /* Print how the files of an image folder became samples; `epoch` is the last one, and may be empty.
  */
 void print_loading(const cornu_data *data, const cornu_progress *epoch);
-/* Does the path end as a model file that cornu writes? */
+/* True if the path has the extension of a model file that cornu writes. */
 bool is_model_name(const char *path);
 bool is_onnx_name(const char *path);
-/* A trained model: only model files will do. Prints what is wrong and returns the exit status. */
+/* Open a trained model, which must be a model file. Prints errors and returns the exit status. */
 int open_model_file(const command *c, const char *path, cornu_model **model);
 
 #endif

@@ -1,5 +1,4 @@
-/* What a shell reads to complete cornu's words: a function around what the commands' tables say
-   (help.c). */
+/* Completion scripts for shells: a function around the words of the commands' tables (help.c). */
 #include "cli/cli.h"
 #include <string.h>
 
@@ -14,7 +13,7 @@ static void print_commands(const char *shell)
     }
 }
 
-/* Of "--data=x" bash makes three words. */
+/* bash splits "--data=x" into three words. */
 static void print_bash(void)
 {
     print("# bash completion for cornu; made by: cornu completion bash\n"

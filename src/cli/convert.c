@@ -4,8 +4,8 @@
 
 typedef struct conversion {
     const char *in, *out;
-    const char *recipe; /* IN holds weights alone, of this network; or NULL */
-    const char *names;  /* of IN's weights with a recipe, else of OUT's; or NULL */
+    const char *recipe; /* the network of IN, if IN has only weights; or NULL */
+    const char *names;  /* names of the weights in IN with a recipe, else in OUT; or NULL */
     bool preprocess;    /* within OUT, an ONNX file */
 } conversion;
 

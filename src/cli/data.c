@@ -93,7 +93,7 @@ static int give_picture(const int64_t shape[3], const float *values, const char 
     return status;
 }
 
-/* ", class 3 (cat)"; a name that is its number is not told twice. */
+/* ", class 3 (cat)"; a name equal to the number is not repeated. */
 static void print_class(const cornu_data *data, int label)
 {
     char number[16];
@@ -234,7 +234,7 @@ static int show(const char *name, const char *index_text, const data_options *o)
     return o->augment ? show_sheet(name, index, o) : show_one(name, index < 0 ? 0 : index, o);
 }
 
-/* Options that go with show alone, and with each other. */
+/* Check that options are used only with show, and in valid combinations. */
 static int check_options(const data_options *o, bool shows, const char *word)
 {
     if (!shows && (o->png || o->augment || o->split || o->seed >= 0))

@@ -27,7 +27,7 @@ static int print_json(void)
     return status;
 }
 
-/* What the second line says before the memory: driver and place of a GPU, threads of a CPU. */
+/* The second line up to the memory: driver and bus id of a GPU, threads of a CPU. */
 static void print_details(const cornu_device_info *d)
 {
     if (*d->bus_id)

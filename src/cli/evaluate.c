@@ -16,7 +16,7 @@ static void on_step(void *user, const cornu_progress *now)
     progress_evaluate(&e->progress, now, false);
 }
 
-/* What is told besides the metrics. */
+/* The requested output besides the metrics. */
 typedef struct told {
     output_files report;
     const char *misclassified;
@@ -84,7 +84,7 @@ static int evaluate(cornu_model *model, const cornu_data *data, cornu_run_option
     return result;
 }
 
-/* Before samples are read: what could not be written in the end. */
+/* Before samples are read, find outputs that could not be written at the end. */
 static bool can_tell(const told *t, int *status)
 {
     for (int i = 0; i < t->report.count; i++)

@@ -1,12 +1,12 @@
-/* A command's table of options, told in five forms: as text, as a man page, and to the shells that
-   complete words. */
+/* Prints a command's table of options in five forms: as text, as a man page, and for the
+   completion of three shells. */
 #include "cli/cli.h"
 #include <cornu/data.h>
 #include <cornu/tables.h>
 #include <ctype.h>
 #include <string.h>
 
-/* Call `line` of each line of a command's text; false where there is none. */
+/* Get the next line of a command's text; false if there is none. */
 static bool next_line(const char **text, char *line, size_t size)
 {
     if (!*text || !**text)
@@ -111,7 +111,7 @@ static void print_man(const command *c, const option *options)
 
 /* ---- what a word may be ----------------------------------------------------------------- */
 
-/* What may follow an option, or stand by itself. */
+/* The completions after an option, or for an operand. */
 typedef struct choice {
     char words[1024];
     bool files;
@@ -172,7 +172,7 @@ static choice choice_of(const option *o)
     return c;
 }
 
-/* Of a synopsis what stands before its first option. */
+/* The completions for the operand before a synopsis's first option. */
 static choice choice_of_operands(const command *c)
 {
     char line[512];

@@ -12,13 +12,13 @@ enum { PATH_SIZE = 4096 };
 
 static atomic_bool asked;
 
-/* Whoever holds the lock decides what happens next: no file is begun while it is held. */
+/* The thread that holds the lock decides what happens next: no file is begun while it is held. */
 static struct {
     pthread_mutex_t lock;
     progress *progress;
     interrupt_plan plan;
     int signals, number; /* how many, and the last that counted */
-    bool offered;        /* the last line said that one more ends the process */
+    bool offered;        /* the last line said that another signal ends the process */
     /* The model file that is being written. */
     bool saving;
     char path[PATH_SIZE], temporary[PATH_SIZE];
@@ -27,7 +27,7 @@ static struct {
 
 /* ---- answers ---------------------------------------------------------------------------- */
 
-/* A temporary file's name is told right after it was made. */
+/* Wait until the name of a temporary file that has just been made is known. */
 static void await_temporary(void)
 {
     for (int i = 0; i < 100 && state.saving && !*state.temporary; i++) {
@@ -54,7 +54,7 @@ static void end_process(void)
     _exit(interrupt_status(STATUS_INTERRUPTED));
 }
 
-/* The first one during a save is not taken for a wish to lose it. */
+/* The first signal during a save does not abandon the save. */
 static void describe_saving(char *line, size_t size)
 {
     char done[16], total[16];
@@ -137,7 +137,7 @@ void interrupt_saving(const cornu_saving *now)
 {
     pthread_mutex_lock(&state.lock);
     if (now->complete || !state.saving)
-        state.offered = false; /* what the last line said of the next one no longer holds */
+        state.offered = false; /* the last line's offer for the next signal is no longer valid */
     state.saving = !now->complete;
     snprintf(state.path, sizeof state.path, "%s", now->path);
     snprintf(state.temporary, sizeof state.temporary, "%s", now->temporary ? now->temporary : "");

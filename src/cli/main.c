@@ -69,7 +69,7 @@ static void print_man(void)
           STATUS_OK, STATUS_FAILURE, STATUS_USAGE, STATUS_SLOWER, STATUS_INTERRUPTED);
 }
 
-/* "export" is what writing ONNX was called, and is in Keras. */
+/* "export" is the earlier name for writing ONNX, and Keras's. */
 static const command *find_command(const char *name)
 {
     if (strcmp(name, "export") == 0)
@@ -127,7 +127,7 @@ static int dispatch(int argc, char **argv)
     return c->alone && is_left_to_first(c->name) ? STATUS_OK : c->run(argc - 1, argv + 1);
 }
 
-/* Output that nobody reads any more is no error; output that could not be written is. */
+/* A closed pipe is not an error; other failures to write are. */
 static int finish_output(int status)
 {
     bool failed = fflush(stdout) != 0 || ferror(stdout);

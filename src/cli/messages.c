@@ -85,8 +85,8 @@ static bool means(const char *name, const cornu_device_info *info)
     return strcmp(name, info->name) == 0 || (strcmp(name, "cuda") == 0 && is_cuda);
 }
 
-/* Where none of a kind can be used, its row has no number: "opencl", which says why there is no
-   "opencl:0". */
+/* If no device of a kind can be used, its row has no number: the row "opencl" says why there is
+   no "opencl:0". */
 static bool is_of_missing_kind(const char *name, const cornu_device_info *info)
 {
     size_t length = strlen(info->name);
@@ -163,7 +163,7 @@ bool can_write(const char *path, int *status)
     else if (!S_ISDIR(s.st_mode))
         problem = ENOTDIR;
     else if (access(folder, W_OK) != 0) {
-        problem = errno; /* that of the folder counts: the file need not be there yet */
+        problem = errno; /* use the folder's error: the file may not exist yet */
         problem = access(path, W_OK) == 0 ? 0 : problem;
     }
     free(folder);

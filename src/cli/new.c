@@ -52,7 +52,7 @@ static int64_t median(const int64_t *values, int count)
     return sorted[count / 2];
 }
 
-/* Are all within a twentieth of the proportions of the medians? */
+/* True if all are within a twentieth of the aspect ratio of the medians. */
 static bool have_one_shape(const sizes *s, const new_data *d)
 {
     for (int i = 0; i < s->count; i++) {
@@ -162,7 +162,8 @@ static int say_what_follows(const new_data *d, const new_recipe *r)
 
 /* ---- the data --------------------------------------------------------------------------- */
 
-/* With this share of a folder's files set apart; the first time it says what the folder holds. */
+/* Open the data with this share of a folder's files for validation; the first call prints what
+   the folder contains. */
 static int open_as(new_data *d, double split, progress *p)
 {
     cornu_data_options options = {.background = true,
@@ -179,7 +180,7 @@ static int open_as(new_data *d, double split, progress *p)
     return status == STATUS_OK ? report(cornu_data_info_get(d->data, &d->info)) : status;
 }
 
-/* Of few files a fifth, which goes by their names, may be none. */
+/* The file names decide the split, so a fifth of few files may be no file. */
 static int set_some_apart(new_data *d, progress *p)
 {
     int status = STATUS_OK;

@@ -1,5 +1,6 @@
-/* The recipe that `cornu new` writes. Its numbers are what tutorials of Keras use for a few hundred
-   to some thousand photographs, smaller where pictures are; each says why in a comment. */
+/* The recipe that `cornu new` writes. Its numbers are those of Keras's tutorials for a few
+   hundred to some thousand photographs, smaller for small pictures; a comment gives the reason
+   for each. */
 #include "cli/new.h"
 #include <cornu/data.h>
 #include <jansson.h>
@@ -8,7 +9,7 @@
 
 /* ---- choosing --------------------------------------------------------------------------- */
 
-enum { SIDE_MOST = 128, SIDE_KEPT = 48 }; /* pixels; what is small is taken as it is */
+enum { SIDE_MOST = 128, SIDE_KEPT = 48 }; /* pixels; small pictures keep their size */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -36,7 +37,7 @@ static void choose_size(const new_data *d, new_recipe *r)
         r->height = other;
 }
 
-/* Some twenty steps an epoch where there are that many pictures, and 32 to a batch at most. */
+/* About twenty steps per epoch if there are enough pictures, and batches of at most 32. */
 static int64_t choose_batch(int64_t samples)
 {
     return samples >= 640 ? 32 : samples >= 160 ? 16 : 8;
@@ -54,7 +55,7 @@ void new_choose(const new_data *d, new_recipe *r)
     r->batch = choose_batch(d->info.count[CORNU_TRAIN]);
     r->tests = d->info.count[CORNU_TEST] > 0;
     int64_t side = smaller(r->height, r->width);
-    while (r->blocks < 4 && side >= 8) { /* until some 4x4 to 8x8 places are left */
+    while (r->blocks < 4 && side >= 8) { /* until about 4x4 to 8x8 positions are left */
         side /= 2;
         r->blocks++;
     }

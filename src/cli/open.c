@@ -52,7 +52,7 @@ int adapt_model(cornu_model *model, const cornu_data *data, progress *p)
     return status;
 }
 
-/* Of all that the workers did. */
+/* Percentage of the workers' total time. */
 static double percent_of(double seconds, const cornu_data_loading *l)
 {
     double all = l->decode_seconds + l->resize_seconds;

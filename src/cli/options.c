@@ -15,8 +15,8 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Letters replaced, left out, added or exchanged with their neighbour (optimal string alignment),
-   three rows of the table at a time. */
+/* The number of letters replaced, left out, added or swapped with their neighbour (optimal
+   string alignment); keeps three rows of the table. */
 static int distance(const char *a, const char *b)
 {
     int rows[3][WORD_MOST + 1];
@@ -38,7 +38,7 @@ static int distance(const char *a, const char *b)
     return rows[m % 3][n];
 }
 
-/* Is `beginning` the first word, or the first few, of `word`: batch of batch-size? */
+/* True if `beginning` is the first word, or the first words, of `word`: batch of batch-size. */
 static bool begins_with_words(const char *word, const char *beginning)
 {
     size_t length = strlen(beginning);

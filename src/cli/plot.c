@@ -16,7 +16,7 @@ enum {
 
 /* ---- what is shown ---------------------------------------------------------------------- */
 
-/* Of a long run every second point goes, again and again. */
+/* A long run drops every second point, repeatedly. */
 static void thin(plot *p)
 {
     p->count /= 2;

@@ -16,13 +16,13 @@ typedef struct prediction {
     float *x, *y, *values;   /* [most][inputs], [most][outputs], [most][classes] */
     cornu_class_value *best; /* [rows.top] */
     int64_t done;            /* samples */
-    double seconds;          /* that reading and predicting them took */
+    double seconds;          /* time for reading and predicting them */
 } prediction;
 
 /* Floats read and predicted at a time: 64 MB; and pictures, whose rows come after them. */
 static const int64_t BATCH_FLOATS = 16 << 20;
 enum { PICTURES = 1024 };
-/* Beside exit statuses: no more rows are wanted, and that is no failure. */
+/* In addition to exit statuses: the reader wants no more rows, which is not a failure. */
 enum { STATUS_OVER = -1 };
 
 static int64_t elements(const int64_t *shape, int rank)
@@ -117,7 +117,7 @@ static void forget_files(waiting *w)
     w->count = w->kept = 0;
 }
 
-/* Predict what waits, and write its rows. */
+/* Predict the waiting samples, and write their rows. */
 static int finish_batch(waiting *w)
 {
     prediction *p = w->p;
@@ -134,7 +134,7 @@ static int finish_batch(waiting *w)
     return status == STATUS_OK && p->rows.over ? STATUS_OVER : status;
 }
 
-/* A visit_file. What cannot be read gets a row that says so, and the others go on. */
+/* A visit_file. An unreadable file gets a row with the error, and the others continue. */
 static int read_file(void *user, const char *path, const char *problem)
 {
     waiting *w = user;

@@ -229,7 +229,7 @@ static json_t *row_json(const rows *r, const row *one)
     return object;
 }
 
-/* On a terminal all but ASCII as escapes. */
+/* On a terminal everything except ASCII is escaped. */
 static void write_json(rows *r, const row *one)
 {
     size_t ascii = isatty(r->fd) ? JSON_ENSURE_ASCII : 0;
@@ -283,7 +283,7 @@ static bool is_read(int fd)
     return poll(&reader, 1, 0) != 1 || !(reader.revents & POLLERR);
 }
 
-/* Told here, and not once more at the program's end. */
+/* Reported here, so that the end of the program does not report it again. */
 static int fail_write(rows *r)
 {
     __fpurge(r->to);
@@ -296,7 +296,7 @@ static int fail_write(rows *r)
     if (r->to != stdout)
         (void)fail(STATUS_OK, "%s: nobody reads it any more; stopped after %lld row%s", where(r),
                    (long long)r->count, r->count == 1 ? "" : "s");
-    return STATUS_OK; /* of standard output (| head) that is no news */
+    return STATUS_OK; /* a closed standard output (| head) is not an error */
 }
 
 int rows_flush(rows *r)

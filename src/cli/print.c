@@ -1,5 +1,4 @@
-/* All that the program prints goes through here: what comes from outside is shown as
-   cornu_printable makes it. */
+/* All output of the program goes through here: text from outside is escaped by cornu_printable. */
 #include "cli/cli.h"
 #include <stdarg.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ static void put_shown(FILE *f, const char *text, size_t length)
     free(copy);
 }
 
-/* `format` with another control character in place of each of its own. */
+/* `format` with each control character replaced by another. */
 static char *mark_controls(const char *format)
 {
     char *marked = strdup(format);
@@ -31,8 +30,9 @@ static char *mark_controls(const char *format)
     return marked;
 }
 
-/* Printed twice, the second time with other control characters in the format: where the two differ
-   is what is the program's own. Written at once, so that nothing of others comes in between. */
+/* Format twice, the second time with other control characters in the format: the two texts
+   differ where the control characters are the program's. Write at once, so that no other output
+   comes between. */
 static void print_v(FILE *f, const char *format, va_list arguments)
 {
     char *text = NULL, *other = NULL, *marked = mark_controls(format), *shown = NULL;
@@ -104,7 +104,7 @@ void print_row(FILE *f, const char *text)
     fputc('\n', f);
 }
 
-/* In $'...' every byte but plain ASCII has its number. */
+/* In $'...' every byte except plain ASCII is printed as its number. */
 static void print_encoded(FILE *f, const char *word)
 {
     fputs(" $'", f);

@@ -1,5 +1,5 @@
-/* The program. In the Python package it is this file alone, beside the library that the extension
-   uses, too. */
+/* The program. In the Python package it consists of this file only, and uses the same library as
+   the extension. */
 #include "cli/cli.h"
 
 int main(int argc, char **argv)

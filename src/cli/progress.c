@@ -101,7 +101,7 @@ static double step_seconds(const cornu_progress *now)
     return now->step > 0 ? now->seconds / (double)now->step : 0;
 }
 
-/* How much room there is for what is left of the whole run. */
+/* The form of the remaining time of the run, by the available room. */
 typedef enum left_form { LEFT_NOTHING, LEFT_SHORT, LEFT_ABOUT, LEFT_WITH_ERROR } left_form;
 
 /* " - about 3 h 20 min ±10 min left" */
@@ -144,7 +144,7 @@ static void make_line(line *l, const cornu_progress *now, int bar, left_form lef
     add_scores(l, now->validation, "val_", loss_last);
 }
 
-/* Where the last " - NAME: VALUE" begins, or NULL. */
+/* The begin of the last " - NAME: VALUE", or NULL. */
 static char *last_figure(char *text)
 {
     char *last = NULL;
@@ -182,7 +182,7 @@ void progress_open(progress *p, bool quiet)
         .quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1, .began = seconds_now()};
 }
 
-/* Is it worth saying how long the run will still take? */
+/* True if the remaining time of the run is worth printing. */
 static bool tells_left(const progress *p, const cornu_progress *now)
 {
     return now->left_seconds >= LEFT_LEAST_SECONDS &&
@@ -216,7 +216,8 @@ static void draw(progress *p, const cornu_progress *now, bool loss_last)
     if (now->step < now->steps && p->line_open && now->seconds - p->last_draw < REDRAW_SECONDS)
         return;
     fit_line(&l, now, terminal_width(stdout) - 1, tells_left(p, now), loss_last);
-    p->line_open = true; /* before it is: an answer waits for this thread only so long */
+    p->line_open =
+        true; /* set before the write: an answer waits for this thread only for a limited time */
     print("\r%s\033[K", l.text);
     fflush(stdout);
     p->last_draw = now->seconds;
@@ -349,8 +350,8 @@ void progress_notice(void *user, const char *notice)
     print_to(p->rows ? stderr : stdout, "%s\n", notice);
 }
 
-/* Now or not at all: a terminal that is held (Ctrl-S), or a pipe that nobody empties, must not keep
-   the caller. */
+/* Write without blocking or not at all: a stopped terminal (Ctrl-S) or a full pipe must not
+   block the caller. */
 static void write_now(int fd, const char *text)
 {
     struct pollfd writer = {.fd = fd, .events = POLLOUT};

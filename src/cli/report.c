@@ -1,4 +1,4 @@
-/* cornu evaluate --report: what the model confuses, as tables as wide as the terminal. */
+/* cornu evaluate --report: the model's scores and confusions as tables as wide as the terminal. */
 #include "cli/cli.h"
 #include <cornu/report.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static int64_t longer(int64_t a, int64_t b)
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-/* Columns of a text, of which a character of several bytes takes one. */
+/* Columns of a text; a character of several bytes takes one column. */
 static int columns_of(const char *shown)
 {
     int columns = 0;
@@ -37,7 +37,7 @@ static void name_class(const cornu_report *r, int64_t index, char shown[256])
     snprintf(shown, 256, "%lld%s%s", (long long)index, *name ? " " : "", name);
 }
 
-/* In so many columns, ended by ".." where it is longer. */
+/* Print in `columns` columns; a longer text ends with "..". */
 static void print_padded(const char *shown, int columns)
 {
     char fits[256] = "";

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A launcher of ranks may give its processes a pseudo-terminal of which nobody knows the size. */
+/* A launcher of ranks may give its processes a pseudo-terminal without a size. */
 static bool is_launchers(FILE *f)
 {
     int rank;

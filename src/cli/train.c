@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of several processes the first alone prints and writes; the pixels of pictures that do not fit
-   into the others' memory are decoded again. */
+/* Only the first of several processes prints and writes; the others decode pictures again whose
+   pixels do not fit into their memory. */
 static bool leave_to_speaker(train_options *o)
 {
     if (is_speaker() || o->sweep.count > 0)
@@ -69,7 +69,7 @@ static void make_table(train_options *o, option table[TABLE_MOST])
 static bool parse(const option *table, int argc, char **argv, train_options *o, int *status)
 {
     operands found;
-    bool sweeps; /* it checks what its runs take */
+    bool sweeps; /* a sweep checks its runs' options itself */
     if (!options_parse(&command_train, table, argc, argv, 0, 1, "one RECIPE or WORKLOAD", &found,
                        status))
         return false;
@@ -118,13 +118,13 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
 typedef struct training {
     progress progress; /* first member: the data callbacks see only it */
     const train_options *options;
-    const option *table; /* as they were given */
+    const option *table; /* as given */
     cornu_model *model;
     cornu_progress last; /* epoch */
     int64_t epochs;      /* ended in this run */
-    int64_t step, steps; /* done in the epoch at hand, of these; see interrupt_hold */
-    char path[4096];     /* of the model file; "": none */
-    bool own_name;       /* which nobody has given */
+    int64_t step, steps; /* done in the current epoch, of `steps`; see interrupt_hold */
+    char path[4096];     /* path of the model file; "": none */
+    bool own_name;       /* chosen by default */
     bool saved;          /* it holds this run's work */
     double began;
     cornu_ranks *ranks; /* NULL: one process */
@@ -151,7 +151,7 @@ static void renew_name(training *t)
         free_name(t->options->what, t->path, sizeof t->path);
 }
 
-/* Where the model goes, at the end as on Ctrl-C; what nobody has said is told. */
+/* Choose the model file, for the end and for Ctrl-C; print a default choice. */
 static void choose_path(training *t)
 {
     const train_options *o = t->options;
@@ -178,7 +178,8 @@ static void choose_path(training *t)
     progress_notice(&t->progress, line);
 }
 
-/* What a resumed run does not take again: the model file says it, or it was of the beginning. */
+/* True if a resumed run must not repeat the option: the model file has its value, or it only
+   mattered at the beginning. */
 static bool stays_behind(const char *name)
 {
     static const char *const names[] = {"shards", "wire",  "seed",  "learning-rate", "classes",
@@ -199,7 +200,7 @@ static void print_option(void *f, const option *o, const char *value)
         print_word(f, value);
 }
 
-/* What a Ctrl-C is answered with; fit saves there when it is stopped. */
+/* The answer to Ctrl-C; cornu_fit saves to this file when it is stopped. */
 static void say_what_follows(void *user, char *line, size_t size)
 {
     training *t = user;
@@ -221,7 +222,7 @@ static bool time_is_over(const training *t)
     return most->text && seconds_now() - t->began >= most->value;
 }
 
-/* Asked after each step. What a Ctrl-C was answered with is what happens. */
+/* Called after each step. It does what the answer to Ctrl-C announced. */
 static bool should_stop(void *user)
 {
     training *t = user;
@@ -273,8 +274,8 @@ static void print_how_to_go_on(FILE *f, const training *t)
     print_word(f, t->path);
 }
 
-/* Say what was saved, and how to go on: in one write, as a terminal's own "^C" may come at any
-   time, and before an answer to one more. */
+/* Print what was saved, and how to continue: in one write, as the terminal may print "^C" at any
+   time, and before the answer to another signal. */
 static int finish_stopped(const training *t)
 {
     char *line = NULL;
@@ -294,7 +295,7 @@ static int finish_stopped(const training *t)
     return interrupt_asked(NULL) ? STATUS_INTERRUPTED : STATUS_OK;
 }
 
-/* At the end, where nobody has named a file: what is written each epoch otherwise. */
+/* At the end, if no file was given: save what is otherwise written each epoch. */
 static cornu_status save_at_end(training *t)
 {
     if (!t->own_name)
@@ -342,7 +343,7 @@ static int finish(training *t, const cornu_data *data, cornu_status status, doub
     return report(status);
 }
 
-/* Of what was trained, also where it was stopped or failed. */
+/* Write the page of the run, also if it was stopped or failed. */
 static int write_page(const training *t, const cornu_data *data, const cornu_history *history)
 {
     const char *path = t->options->html;

@@ -1,4 +1,4 @@
-/* Models as the command train opens them, and what of its options changes nothing with them. */
+/* Opens models for the command train, and finds options without effect on them. */
 #include "cli/train.h"
 #include <cornu/exchange.h>
 #include <cornu/images.h>
@@ -32,7 +32,7 @@ static int open_as(const train_options *o, const cornu_model *model, cornu_model
     return status;
 }
 
-/* Does the recipe describe the network of the model file? */
+/* Check that the recipe describes the network of the model file. */
 static int check_same_network(const cornu_model *model, const train_options *o)
 {
     cornu_model *recipe = NULL;
@@ -80,7 +80,7 @@ int train_open(const train_options *o, progress *p, cornu_model **model, cornu_d
     data_choice files = o->files;
     files.other_data = adapts;
     int status = open_model(o, model);
-    if (status == STATUS_OK && !adapts) /* what is wrong with the options is said first */
+    if (status == STATUS_OK && !adapts) /* errors of the options are printed first */
         status = train_prepare(o, *model);
     if (status == STATUS_OK)
         status = open_data(*model, o->data, true, &files, p, data);

@@ -1,4 +1,4 @@
-/* cornu train --sweep: how many runs there are at a time, and what is said of all of them. */
+/* cornu train --sweep: decides how many runs train at a time, and prints what concerns all runs. */
 #include "cli/train_sweep.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
@@ -23,7 +23,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What cannot be planned will fail by itself. */
+/* A model that cannot be planned will fail by itself. */
 static int64_t bytes_with_batch(const sweep *s, const cornu_model *model, int64_t batch)
 {
     int64_t bytes = 0;
@@ -32,7 +32,7 @@ static int64_t bytes_with_batch(const sweep *s, const cornu_model *model, int64_
     return cornu_fit_memory(model, &fit, &bytes) == CORNU_OK ? bytes : 0;
 }
 
-/* Of the largest batch, which has as many samples as there are at most. */
+/* Bytes for the largest batch, which is at most the number of samples. */
 static int64_t training_bytes(const sweep *s, const cornu_model *model, const cornu_data *data)
 {
     cornu_data_info info = {.count = {0}};
@@ -75,7 +75,7 @@ static cornu_device_info processor(void)
     return info;
 }
 
-/* Of the memory a tenth is left to others; a process of its own takes some, too. */
+/* A tenth of the memory is left free; each run's process takes some, too. */
 static int64_t runs_that_fit(int64_t bytes, int64_t free_bytes)
 {
     const int64_t process = 50000000;
@@ -87,7 +87,7 @@ static bool is_gpu(const char *device)
     return device && strcmp(device, "cpu") != 0 && strcmp(device, "reference") != 0;
 }
 
-/* `beside` ranks have the same cores and memory. A GPU is one run's at a time unless --jobs says
+/* `beside` ranks share the cores and the memory. A GPU has one run at a time unless --jobs says
    otherwise. */
 static void plan_jobs(sweep *s, int64_t bytes, int beside)
 {
@@ -112,7 +112,7 @@ static void plan_jobs(sweep *s, int64_t bytes, int beside)
 
 /* ---- several processes ------------------------------------------------------------------ */
 
-/* What the ranks tell each other before they begin. */
+/* The ranks exchange this before they begin. */
 typedef struct place {
     char host[64];
     cpu_set_t cores;
@@ -166,7 +166,7 @@ static int meet_ranks(const sweep *s, int *beside)
     return status;
 }
 
-/* Each has the results of its own runs; now all have all. */
+/* Exchange the results, so that every rank has those of all runs. */
 static int gather_results(sweep *s)
 {
     int ranks = cornu_ranks_count(s->ranks), runs = s->trials->count;
@@ -193,7 +193,7 @@ static void say_what_follows(void *user, char *line, size_t size)
 
 /* ---- beginning -------------------------------------------------------------------------- */
 
-/* The option that is in a list, too; NULL: there is none. */
+/* The option that is also in a list; NULL: none. */
 typedef struct overlap {
     const trials *trials;
     const char *option;
@@ -208,7 +208,7 @@ static void check_given(void *user, const option *o, const char *value)
             both->option = o->name;
 }
 
-/* What a run alone can do and several at a time cannot. */
+/* An option that a single run can have, but several at a time cannot. */
 static const char *lonely_option(const train_options *o)
 {
     bool file = o->files.cache && strcmp(o->files.cache, "file") == 0;
@@ -242,7 +242,7 @@ static double first_rate(const sweep *s)
     return 0;
 }
 
-/* As the first run has it; a resumed run has the model of its own file. */
+/* Prepare the model as in the first run; a resumed run uses the model of its file. */
 static int prepare_first(const sweep *s, cornu_model *model)
 {
     const train_options *o = s->options;
@@ -271,8 +271,8 @@ static int open_first(sweep *s, cornu_model **model, cornu_data **data)
     return status == STATUS_OK && !o->resume ? report(cornu_fit_check(*model, *data)) : status;
 }
 
-/* What is wrong for all runs is said once, before any begins; data is downloaded here, and what a
-   run needs of memory told. */
+/* Finds errors that concern all runs once, before any begins; downloads the data, and computes
+   the memory of a run. */
 static int open_once(sweep *s, int64_t *bytes)
 {
     cornu_model *model = NULL;
@@ -289,7 +289,7 @@ static int open_once(sweep *s, int64_t *bytes)
     return status;
 }
 
-/* Where nothing else keeps the runs' tables of epochs. */
+/* A temporary folder if no other folder gets the runs' tables of epochs. */
 static int make_temporary(sweep *s)
 {
     const train_options *o = s->options;

@@ -8,19 +8,19 @@
 typedef struct sweep {
     progress progress; /* first member: the data's callbacks see only it */
     const train_options *options;
-    const option *table; /* that they were read by */
+    const option *table; /* table of these options */
     trials *trials;
     trial_result *results; /* [trials->count]; this rank's own, and in the end all */
     trial_job *jobs;       /* [at_once] */
     cornu_ranks *ranks;    /* NULL: one process */
     int at_once;
     bool began;                 /* all ranks have come as far as their runs */
-    int64_t threads;            /* of each run */
+    int64_t threads;            /* threads of each run */
     bool keeps_pixels;          /* they come from files, and stay in memory */
-    char temporary[TRIAL_PATH]; /* folder of tables of epochs; "": beside the model files */
+    char temporary[TRIAL_PATH]; /* folder of tables of epochs; "": the folder of the model files */
 } sweep;
 
-/* What trains a run, as somebody would who trains nothing else; `resumed`: goes on with it. */
+/* The command that trains a run by itself; `resumed`: the command that continues it. */
 void sweep_tell_trial(const sweep *s, int trial, bool resumed, words *w);
 /* All runs of this rank, until they have ended. */
 void sweep_run(sweep *s);

@@ -1,4 +1,4 @@
-/* The runs of a sweep: their command lines, and what became of each. */
+/* The runs of a sweep: their command lines and their results. */
 #include "bench/duration.h"
 #include "bench/wrap.h"
 #include "cli/train_sweep.h"
@@ -10,7 +10,7 @@
 
 /* ---- a run's command line --------------------------------------------------------------- */
 
-/* How an option goes to the runs; what is not named here, as it is. */
+/* How an option is passed to the runs; options not listed here are passed unchanged. */
 typedef enum option_way {
     WAY_AS_IT_IS = 0,
     WAY_OWN,    /* it is the sweep's */
@@ -94,7 +94,7 @@ static void tell_values(const telling *t)
     }
 }
 
-/* Where its model file is, or will be; NULL: it is not saved. */
+/* The path of its model file; NULL: it is not saved. */
 static const char *model_path(const sweep *s, int trial, char own[TRIAL_PATH])
 {
     const char *path = s->options->fit.save ? s->options->fit.save : s->options->resume;
@@ -136,8 +136,8 @@ static bool saves(const sweep *s)
     return s->options->fit.save || s->options->resume;
 }
 
-/* And what only a run of the sweep needs. Its recipe's own files must not be those of the others.
- */
+/* Add the options that only a run of a sweep needs. The files of its recipe must differ from
+   those of the other runs. */
 static void tell_run(const sweep *s, int trial, bool resumed, words *w)
 {
     char path[TRIAL_PATH], threads[32];
@@ -150,7 +150,7 @@ static void tell_run(const sweep *s, int trial, bool resumed, words *w)
     if (!saves(s) && !s->options->no_save)
         words_add_option(w, "no-save", NULL);
     if (s->keeps_pixels && s->at_once > 1 && !s->options->files.cache)
-        words_add_option(w, "cache", "memory"); /* of the file, one process is the owner */
+        words_add_option(w, "cache", "memory"); /* only one process may own the cache file */
     folder_of_trial(s, trial, NULL, path);
     if (!s->options->fit.output && access(".", W_OK) == 0)
         words_add_option(w, "output", path);
@@ -166,7 +166,7 @@ static void show_trial(const sweep *s, int trial, char *text, size_t size)
     snprintf(text, size, "run %d of %d: %s", trial + 1, s->trials->count, name);
 }
 
-/* What became of it: a line; of a failure also where nothing else is printed. */
+/* Print a line about the run's end; failures are printed even with --quiet. */
 static void say_end(const sweep *s, int trial)
 {
     char line[TRIAL_NAME + TRIAL_WHY + 128], took[24];
@@ -209,7 +209,7 @@ static void read_log(const sweep *s, int trial)
         unlink(path);
 }
 
-/* Has the model file all its epochs? */
+/* True if the model file has all epochs. */
 static bool is_done(const sweep *s, int trial, const char *path)
 {
     cornu_model *model = NULL;
@@ -255,7 +255,7 @@ static void finish(sweep *s, trial_job *job)
         return;
     read_log(s, trial);
     folder_of_trial(s, trial, s->options->fit.output, folder);
-    (void)rmdir(folder); /* where the recipe has no files of its own */
+    (void)rmdir(folder); /* succeeds if the recipe has written no files */
     say_end(s, trial);
 }
 
@@ -275,7 +275,8 @@ static void show_status(const sweep *s, int next)
         progress_status(line);
 }
 
-/* Those of this rank: every so many. What is not saved has nothing to finish for. */
+/* Run this rank's trials, every count-th one. An interrupt kills runs that are not saved, as there
+   is nothing to finish. */
 void sweep_run(sweep *s)
 {
     bool told = false;

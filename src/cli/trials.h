@@ -1,6 +1,6 @@
-/* Many runs of one recipe that differ in a few options: train --sweep. Each is a process of its
-   own, the command `cornu train` with these options, so that it has that command's bits, and
-   whatever happens to it happens to no other. */
+/* Many runs of one recipe that differ in a few options: train --sweep. Each run is a separate
+   process, the command `cornu train` with these options, so that it has that command's bits, and
+   its failure does not affect the others. */
 #ifndef CLI_TRIALS_H
 #define CLI_TRIALS_H
 
@@ -22,35 +22,34 @@ enum {
 
 /* ---- trials_lists.c: which runs --------------------------------------------------------- */
 
-/* What --sweep can set: the options of cornu/options.h that are numbers, and the learning rate. */
+/* The options that --sweep can set: the numbers of cornu/options.h, and the learning rate. */
 typedef struct trial_key {
     const char *name;         /* in --sweep, names of files, and tables */
-    const char *option;       /* of cornu train */
-    const char *alias;        /* as a recipe calls it, or NULL */
-    int64_t minimum, maximum; /* of whole numbers; 0, 0: any number above 0 */
+    const char *option;       /* option of cornu train */
+    const char *alias;        /* name in a recipe, or NULL */
+    int64_t minimum, maximum; /* limits of integers; 0, 0: any number above 0 */
 } trial_key;
 extern const trial_key trial_keys[TRIAL_KEYS];
 
 typedef struct trial_list {
     const trial_key *key;
     int count;
-    char value[TRIALS_MOST][TRIAL_VALUE]; /* as they were given */
+    char value[TRIALS_MOST][TRIAL_VALUE]; /* as given */
 } trial_list;
 
-/* All combinations of the lists' values; the last list's change fastest. */
+/* All combinations of the lists' values; the values of the last list change fastest. */
 typedef struct trials {
     trial_list list[TRIAL_KEYS];
     int lists, count;
 } trials;
 
-/* From the values of --sweep. Prints what is wrong, and returns the exit status. */
+/* Parse the values of --sweep. Prints errors, and returns the exit status. */
 int trials_parse(trials *t, const text_list *asked);
 const char *trial_value(const trials *t, int trial, int list);
 /* "seed=1", a mark, "learning_rate=0.1" */
 void trial_name(const trials *t, int trial, char mark, char name[TRIAL_NAME]);
-/* The trial's own of a file that the command line names: m.safetensors is
-   m-seed=1-learning_rate=0.1.safetensors; of the same name with another ending where `ending` is
-   not NULL. */
+/* The trial's version of a file name on the command line: m.safetensors becomes
+   m-seed=1-learning_rate=0.1.safetensors; with extension `ending` if that is not NULL. */
 void trial_path(const trials *t, int trial, const char *path, const char *ending,
                 char own[TRIAL_PATH]);
 
@@ -63,18 +62,18 @@ typedef enum trial_state {
     TRIAL_FAILED
 } trial_state;
 
-/* Without pointers: ranks exchange it. Figures are NaN where there is none. */
+/* Has no pointers, as ranks exchange it. A missing figure is NaN. */
 typedef struct trial_result {
     trial_state state;
     bool earlier; /* it was done before this sweep */
     int64_t epochs, best_epoch;
-    double loss, metric, val_loss, val_metric; /* of the last epoch that has them */
-    double best, seconds;                      /* the least val_loss, else loss; of all epochs */
-    char metric_name[32];                      /* "": there is none */
-    char why[TRIAL_WHY];                       /* TRIAL_FAILED */
+    double loss, metric, val_loss, val_metric; /* from the last epoch that has them */
+    double best, seconds; /* minimum val_loss, else loss; seconds of all epochs */
+    char metric_name[32]; /* "": none */
+    char why[TRIAL_WHY];  /* TRIAL_FAILED */
 } trial_result;
 
-/* From a run's table of epochs (train --log); false: there is none. */
+/* Read a result from a run's table of epochs (train --log); false: no table. */
 bool trial_read_log(const char *path, trial_result *r);
 bool trial_validates(const trial_result *r);
 /* The table, at most 80 columns, the best first; order[trials] gets the trials as it has them. */
@@ -93,24 +92,24 @@ typedef struct words {
 void words_add(words *w, const char *word);
 void words_add_option(words *w, const char *name, const char *value); /* NULL: a flag's */
 void words_free(words *w);
-/* " cornu train ...", as a shell takes it. */
+/* Print " cornu train ...", quoted for a shell. */
 void words_print(FILE *f, const words *w);
 
 /* A trial that runs. */
 typedef struct trial_job {
     int trial;
     pid_t pid;            /* 0: none; -1: it could not be started */
-    int errors;           /* where they are read */
+    int errors;           /* read end of its pipe for errors */
     char said[TRIAL_WHY]; /* the last of its errors */
     size_t size;
 } trial_job;
 
-/* Start this program with these words. What cannot be started has ended, with a message. */
+/* Start this program with these words. A job that cannot be started has ended, with a message. */
 void trial_start(trial_job *job, int trial, const words *w);
 /* Wait for something to happen to one of the jobs, a tenth of a second at most. */
 void trials_wait(trial_job *jobs, int count);
-/* Has it ended? Its state, with why it failed, is in *r then. With `asked` a signal may be what
-   ended it. */
+/* True if it has ended; *r then has its state, with the reason of a failure. With `asked` a
+   signal may have ended it. */
 bool trial_ended(trial_job *job, bool asked, trial_result *r);
 void trial_signal(const trial_job *job, int number);
 

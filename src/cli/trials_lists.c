@@ -106,7 +106,7 @@ static int add_range(trial_list *l, const char *item, const char *dots)
     for (int64_t number = first; status == STATUS_OK; number++) {
         snprintf(value, sizeof value, "%lld", (long long)number);
         status = add_value(l, value);
-        if (number == last) /* which may be the largest there is */
+        if (number == last) /* `last` may be the largest possible number */
             break;
     }
     return status;
@@ -175,7 +175,7 @@ void trial_name(const trials *t, int trial, char mark, char name[TRIAL_NAME])
                  t->list[i].key->name, trial_value(t, trial, i));
 }
 
-/* Where the ending of a file's name begins. */
+/* The begin of a file name's extension. */
 static size_t ending_of(const char *path)
 {
     static const char weights[] = ".weights.h5"; /* Keras's, in two */

@@ -1,4 +1,4 @@
-/* What became of the runs of a sweep: read from their tables of epochs, shown as one. */
+/* The results of a sweep's runs: read from their tables of epochs, printed as one table. */
 #include "bench/duration.h"
 #include "bench/wrap.h"
 #include "cli/trials.h"
@@ -10,7 +10,7 @@
 
 enum { CELLS_MOST = 32 };
 
-/* Where its columns stand; 0: there is none. */
+/* Positions of its columns; 0: missing. */
 typedef struct log_columns {
     int count, metric, val_loss, val_metric;
 } log_columns;
@@ -147,14 +147,14 @@ static void show_time(const trial_result *r, char *cell)
     duration_clock(r->seconds, cell);
 }
 
-/* What a column is of, so that one without values is left out. */
+/* The values of a column, so that one without values is left out. */
 typedef enum column_kind { OF_ANY, OF_METRIC, OF_VALIDATION, OF_BOTH } column_kind;
 
 /* In the order of the table; NULL as heading: the metric's name. */
 static const struct {
     const char *group, *heading;
     column_kind kind;
-    int keep; /* where there is no room, those with the least go first */
+    int keep; /* if there is no room, columns with the lowest value go first */
     void (*show)(const trial_result *r, char *cell);
 } figures[] = {
     {"training", "loss", OF_ANY, 2, show_loss},
@@ -169,8 +169,8 @@ enum { FIGURES = sizeof figures / sizeof *figures };
 
 typedef struct column {
     const char *group, *heading;
-    int list;   /* of the trials; -1: */
-    int figure; /* of the table above */
+    int list;   /* list of the trials; -1: */
+    int figure; /* index into the table above */
     int width, keep;
 } column;
 
@@ -293,7 +293,7 @@ static void print_trial(const table *t, int trial)
     print("\n");
 }
 
-/* Those that are done by their best value, then the others. */
+/* Completed runs by their best value, then the others. */
 static bool is_before(const trial_result *a, const trial_result *b)
 {
     if (a->state != b->state)

@@ -1,5 +1,5 @@
-/* The processes of a sweep. Between fork and exec only what POSIX allows there is called, as other
-   threads may have held any lock. */
+/* The processes of a sweep. Between fork and exec only async-signal-safe functions are called,
+   as other threads may have held any lock. */
 #include "cli/trials.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ void words_print(FILE *f, const words *w)
 
 static const char alone[] = "CORNU_RANKS=off"; /* the launcher's are this process, not its runs */
 
-/* This process's own with `alone`; NULL where there is no memory. */
+/* Copy of this process's environment with the variable of `alone`; NULL if there is no memory. */
 static char **make_environment(void)
 {
     size_t count = 0, kept = 0;
@@ -62,8 +62,8 @@ static char **make_environment(void)
     return all;
 }
 
-/* In a process group of its own, as a Ctrl-C is for the sweep, which passes it on; and it does not
-   outlive the sweep. */
+/* Run in a separate process group, as a Ctrl-C is for the sweep, which passes it on; the process
+   does not outlive the sweep. */
 static _Noreturn void become_trial(const words *w, char **environment, int errors, pid_t parent)
 {
     static const char line[] = "cornu: /proc/self/exe: cannot be started\n";
@@ -106,7 +106,7 @@ void trial_start(trial_job *job, int trial, const words *w)
 
 /* ---- waiting ---------------------------------------------------------------------------- */
 
-/* Keep the end of what it says. */
+/* Keep the end of its error output. */
 static void listen_to(trial_job *job)
 {
     char more[TRIAL_WHY];

@@ -8,7 +8,7 @@ static void on_notice(void *user, const char *line)
     progress_status(line);
 }
 
-/* Each stage's candidates beside what they would replace. */
+/* Print each stage's candidates with the values that they would replace. */
 static void print_trials(const tune_report *r)
 {
     print("now: %s (%s)\n", r->before.text, r->before.source);
