@@ -167,7 +167,7 @@ void keep_exception(call *c)
     c->failed = true;
 }
 
-/* Takes the reference to `arguments`. A callback that returns True ends the run. */
+/* Steals the reference to `arguments`. A callback that returns True ends the run. */
 static void call_python(call *c, PyObject *function, PyObject *arguments)
 {
     unsigned long before = c->model ? c->model->within : 0;

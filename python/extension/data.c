@@ -28,8 +28,8 @@ static void data_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* A stream's function may lead back to it. What it leads through can be cleared, so there is no
-   need to clear this. */
+/* A stream's function may refer back to it. Other objects of such a cycle can be cleared, so
+   this one need not be. */
 static int data_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
@@ -37,7 +37,7 @@ static int data_traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* data_from_arrays(x, y, weights): the arrays are read where they lie, for as long as it lives. */
+/* data_from_arrays(x, y, weights): the arrays are read in place, as long as the data exists. */
 PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments)
 {
     PyObject *x, *y, *weights;
@@ -86,8 +86,8 @@ static cornu_status stream_next(void *user, cornu_arrays *batch)
     return status;
 }
 
-/* data_stream(next, x, y, weights, batches): `next` gives (x, y, weights) or, at the end of a pass,
-   None; x, y and weights are such a batch with as many samples as one has at most. */
+/* data_stream(next, x, y, weights, batches): `next` returns (x, y, weights) or, at the end of a
+   pass, None; x, y and weights are an example of a batch, with the maximum number of samples. */
 PyObject *module_data_stream(PyObject *module, PyObject *arguments)
 {
     PyObject *next, *x, *y, *weights, *out = NULL;

@@ -1,10 +1,11 @@
-/* What the files of cornu._cornu share: the public C API for Python, call by call. Python's stable
-   ABI (3.11 and later), and nothing of the library but its public headers. All that has the shape
-   of Keras is Python, in the package.
+/* Declarations shared by the files of cornu._cornu, which wraps the public C API call by call.
+   It uses Python's stable ABI (3.11 and later) and only the library's public headers. The Keras
+   interface is written in Python, in the package.
 
-   - Arrays come in by the buffer protocol, C-contiguous, and are read where they lie.
-   - The GIL is free while the library trains, evaluates, predicts, reads and writes.
-   - A callback's exception stops the work after the step and is raised then; so does a signal's. */
+   - Arrays are passed by the buffer protocol, C-contiguous, and are read in place.
+   - The GIL is released while the library trains, evaluates, predicts, reads and writes.
+   - An exception of a callback or a signal handler stops the work after the step, and is raised
+     then. */
 #ifndef CORNU_PYTHON_EXTENSION_H
 #define CORNU_PYTHON_EXTENSION_H
 
@@ -21,11 +22,11 @@ typedef struct model_object {
     PyObject_HEAD cornu_model *model;
     bool busy;              /* a call without the GIL is under way */
     unsigned long within;   /* the thread that is in one of its callbacks; else 0 */
-    cornu_trainer *trainer; /* of train_on_batch and the like: has the weights; or NULL */
+    cornu_trainer *trainer; /* for train_on_batch and similar calls: has the weights; or NULL */
     pid_t process;          /* whose threads the trainer has */
 } model_object;
 
-/* Arrays that are read where they lie. */
+/* Arrays that are read in place. */
 typedef struct array_buffers {
     Py_buffer x, y, weights;
     bool has_x, has_y, has_weights;
@@ -35,14 +36,14 @@ typedef struct data_object {
     PyObject_HEAD cornu_data *data;
     int users;             /* calls under way that use it, one within a callback of the other */
     unsigned long thread;  /* theirs */
-    array_buffers buffers; /* of the samples, or of a stream's batch at hand */
+    array_buffers buffers; /* arrays of the samples, or of a stream's current batch */
     PyObject *next;        /* a stream: gives (x, y, weights), or None at the end of a pass */
-    struct call *at_work;  /* the call that reads it, while there is one */
+    struct call *at_work;  /* the call that currently reads it, or NULL */
 } data_object;
 
 typedef struct module_state {
     PyTypeObject *model_type, *data_type;
-    cornu_ranks *ranks; /* NULL: alone */
+    cornu_ranks *ranks; /* NULL: one process */
 } module_state;
 
 module_state *state_of(PyObject *module);
@@ -63,11 +64,11 @@ typedef struct strings {
     const char **items;
     Py_ssize_t count;
 } strings;
-/* Of a list of paths or names; None gives none. Close it, whatever it returns. */
+/* Read a list of paths or names; None is an empty list. Always close it, whatever this returns. */
 bool strings_open(PyObject *list, strings *s);
 void strings_close(strings *s);
 
-/* Are the buffer's items of this format: 'f', 'B', 'i'? */
+/* True if the buffer's items have this format: 'f', 'B', 'i'. */
 bool is_format(const Py_buffer *view, char format);
 /* A C-contiguous buffer of floats. */
 bool get_floats(PyObject *object, Py_buffer *view, bool writable);
@@ -77,11 +78,11 @@ bool get_floats(PyObject *object, Py_buffer *view, bool writable);
 bool get_arrays(PyObject *x, PyObject *y, PyObject *weights, array_buffers *b, cornu_arrays *out);
 void release_arrays(array_buffers *b);
 
-/* What the library's callbacks need while it works without the GIL. */
+/* The state of the library's callbacks while it works without the GIL. */
 typedef struct call {
-    model_object *model; /* that may be used within callbacks; or NULL */
+    model_object *model; /* model that may be used within callbacks; or NULL */
     PyObject *on_step, *on_epoch_begin, *on_epoch, *on_validation, *on_notice; /* NULL: none */
-    PyObject *type, *value, *traceback; /* of the first exception within one of them */
+    PyObject *type, *value, *traceback; /* the first exception in a callback */
     bool failed, stop;
     double asked; /* when signals were looked at last */
 } call;
@@ -107,8 +108,8 @@ bool begin_work(model_object *self);
    callback of the call under way may do it, too. */
 bool begin_reading(model_object *self);
 void end_work(model_object *self);
-/* Is it a Data that this call may use? One thread at a time, and of a stream, whose batches come
-   once, one call. */
+/* Check that this call may use the Data: only one thread at a time, and for a stream, whose
+   batches come only once, only one call. */
 bool begin_data(data_object *self, call *c);
 void end_data(data_object *self);
 
@@ -125,13 +126,13 @@ typedef enum keyword_type {
 typedef struct keyword {
     const char *name; /* NULL ends a table */
     keyword_type type;
-    size_t at; /* offset in the struct of the call */
+    size_t at; /* offset in the call's struct */
 } keyword;
 /* A row of cornu/options.h: the field of its name of the member `options` of the struct `of`. */
 #define KEYWORD_OPTION(of, type, field, ...) {#field, KEYWORD_##type, offsetof(of, options.field)},
 #define KEYWORD_NONE(...)
 
-/* Those that are given, by the table, into the struct of the call; None is as if not given. False
+/* Read the given keywords, by the table, into the call's struct; None counts as not given. False
    with an exception that names `what`. */
 bool read_keywords(const char *what, PyObject *given, const keyword *rows, void *options);
 PyObject *module_fit_options(PyObject *module, PyObject *unused);

@@ -70,7 +70,7 @@ static PyObject *model_compile(PyObject *object, PyObject *arguments)
     return call_with_options(object, arguments, cornu_model_compile);
 }
 
-/* change_loss(options): loss and metrics; the optimizer goes on. */
+/* change_loss(options): replace loss and metrics; the optimizer keeps its state. */
 static PyObject *model_change_loss(PyObject *object, PyObject *arguments)
 {
     return call_with_options(object, arguments, cornu_model_change_loss);
@@ -199,7 +199,7 @@ static PyObject *model_set_weight(PyObject *self, PyObject *arguments)
 
 typedef cornu_status path_work(cornu_model *model, const char *path, const void *how);
 
-/* Takes `path`. */
+/* Steals the reference to `path`. */
 static PyObject *model_path(model_object *self, PyObject *path, bool (*begin)(model_object *self),
                             path_work *work, const void *how)
 {
@@ -286,7 +286,7 @@ static cornu_status save_weights(cornu_model *model, const char *path, const voi
     return cornu_model_save_weights(model, path, how);
 }
 
-/* save_weights(path, names): weights alone. */
+/* save_weights(path, names): write only the weights. */
 static PyObject *model_save_weights(PyObject *self, PyObject *arguments)
 {
     PyObject *path;

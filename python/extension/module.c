@@ -2,7 +2,7 @@
 #include "extension.h"
 #include <cornu/tables.h>
 
-/* Of the CUDA plug-in that the package was built with. */
+/* The version of the CUDA plug-in that the package was built with. */
 #ifndef CORNU_BUILT_CUDA
 #define CORNU_BUILT_CUDA ""
 #define CORNU_BUILT_CUDNN ""

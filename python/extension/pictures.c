@@ -52,7 +52,7 @@ static cornu_status open_files(const strings *paths, const Py_buffer *labels, co
                                      .labels = labels ? labels->buf : NULL,
                                      .class_names = names->items,
                                      .class_count = (int)names->count,
-                                     .fewer_classes = true}; /* as Keras has it */
+                                     .fewer_classes = true}; /* as in Keras */
     cornu_status status;
     Py_BEGIN_ALLOW_THREADS;
     status = cornu_data_from_files(&files, options, data);

@@ -1,4 +1,4 @@
-/* What models do: explain, fit, evaluate, predict. */
+/* Methods of models: explain, fit, evaluate, predict. */
 #include "extension.h"
 #include <cornu/report.h>
 #include <cornu/tables.h>
@@ -184,7 +184,7 @@ done:
     return out;
 }
 
-/* What evaluating and predicting take. */
+/* The arguments of evaluation and prediction. */
 typedef struct run_call {
     cornu_run_options options;
     call c;
@@ -251,8 +251,8 @@ void close_trainer(model_object *self)
     cornu_trainer_close(trainer);
 }
 
-/* The model's trainer, opened where there is none: the GIL is not needed. The copy of one that a
-   fork made has no threads; another takes over from it. */
+/* The model's trainer, opened if there is none; does not need the GIL. A copy made by fork has
+   no threads, so a new trainer replaces it. */
 static cornu_status open_trainer(model_object *self, const cornu_run_options *o)
 {
     if (self->trainer && self->process != getpid()) {
@@ -355,7 +355,7 @@ static const keyword predict_keywords[] = {
     {"keep", KEYWORD_FLAG, offsetof(run_call, keep)},
     {NULL, KEYWORD_INT, 0}};
 
-/* predict(inputs, outputs, **options): as many samples as both have room for. */
+/* predict(inputs, outputs, **options): predicts as many samples as both arrays have room for. */
 PyObject *model_predict(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     model_object *self = (model_object *)object;
