@@ -16,13 +16,13 @@ typedef struct op_run {
     const float *in[OP_INPUTS_MAX]; /* NULL where absent, or as in `tensors` */
     float *out[OP_OUTPUTS_MAX];     /* an in-place output is the same memory as its input */
     const op_group *group;          /* kernel.group: that it runs, of which `op` is the first */
-    float *const *tensors; /* [plan->tensor_count]: where each lies, for kernels of groups; NULL:
-                              it has no place, since no kernel needs it (kernel.needs) */
-    const kernel_info *const *kernels; /* [plan->op_count]: what runs each operation, NULL where a
-                                          group before does; or NULL: not said */
-    void *state;                       /* what prepare made */
-    void *scratch; /* as many bytes as prepare asked for, 64-byte aligned; all operations use the
-                      same, so that nothing stays in it from one run to the next */
+    float *const *tensors; /* [plan->tensor_count] address of each tensor, for kernels of groups;
+                              NULL: not allocated, since no kernel needs it (kernel.needs) */
+    const kernel_info *const *kernels; /* [plan->op_count] kernel of each operation, NULL if an
+                                          earlier group runs it; or NULL: not known */
+    void *state;                       /* made by prepare */
+    void *scratch; /* the bytes that prepare requested, 64-byte aligned; all operations share this
+                      memory, so its contents do not survive a run */
     threads *pool;
     const step_input *input;
     bool deferred;         /* the work is left to the group's absorber in the next step, or to
@@ -40,7 +40,7 @@ typedef struct op_run {
 /* One way to run an operation. */
 struct kernel {
     KERNEL_INFO;
-    /* May it run this operation? If not, *why says so in a few words (a constant). NULL: always. */
+    /* True if it can run this operation; else *why is a short constant text. NULL: always. */
     bool (*accepts)(const plan *p, const op *o, const char **why);
     /* optional: make what `run` needs (sizes, primitives); *scratch_bytes is raised to what it
        needs of op_run.scratch. CORNU_UNSUPPORTED: a refusal; the next kernel is asked. */
@@ -50,25 +50,25 @@ struct kernel {
     cornu_status (*run)(const op_run *r);
     /* DENSE_*: W and its gradient are in panels (host_device.panels, panels.h), not in rows. */
     bool panels;
-    /* optional, for groups, of which what is internal (plan_group_internal) has no memory unless
-       this asks for it: change bytes[tensor_count] of tensors of which this kernel, together with
-       the others that were chosen (kernels[op_count], as in op_run), needs neither all nor nothing.
-       A tensor that other operations read keeps what those need. */
+    /* optional, for groups, whose internal tensors (plan_group_internal) have no memory unless
+       this function requests it: change bytes[tensor_count] of tensors of which this kernel,
+       together with the other chosen kernels (kernels[op_count], as in op_run), needs some bytes. A
+       tensor that other operations read keeps the bytes that they need. */
     void (*needs)(const plan *p, const op_group *g, const kernel_info *const *kernels,
                   size_t *bytes);
-    /* optional, for groups with an absorber: may the group be deferred to the next step, whose
-       absorber's kernel then does both, so that what both need passes through the caches once? The
-       bits must not depend on it. */
+    /* optional, for groups with an absorber: true if the group may be deferred to the next step,
+       whose absorber's kernel then does both, so that their common data passes through the
+       caches once. The bits must not depend on it. */
     bool (*defers)(const plan *p, const op_group *g);
-    void (*flush)(void *state, threads *pool); /* with `defers`: do what was deferred, alone */
+    void (*flush)(void *state, threads *pool); /* with `defers`: run only the deferred work */
     const kernel *absorbs; /* optional: the kernel whose deferred groups it does as well */
-    /* optional: FLOPs that it does where they are not those of the operations (Winograd). */
+    /* optional: its FLOPs if they differ from those of the operations (Winograd). */
     double (*flops)(const plan *p, const op *o);
-    /* optional: bytes that it moves where they are not those of plan_group_cost (codes of windows);
+    /* optional: bytes that it moves if they differ from plan_group_cost (codes of windows);
        `kernels` as in `needs`. */
     double (*bytes)(const plan *p, const op *o, const kernel_info *const *kernels);
-    /* Where it is not the operation's (ops.def). Such a kernel may make more elements NaN than the
-       reference does, never fewer. */
+    /* The kernel's tolerance if it differs from the operation's (ops.def). Such a kernel may
+       make more elements NaN than the reference, never fewer. */
     double tolerance;
 };
 
@@ -82,15 +82,15 @@ struct host_device {
     device device;              /* .ops */
     const kernel_list *kernels; /* [OP_COUNT] */
     const char *forced;         /* device_options.kernel */
-    bool panels; /* kernels of dense layers, their gradients and slots are kept in panels; only
-                    kernels that say so can take them */
+    bool panels; /* kernels of dense layers, their gradients and slots are stored in panels; only
+                    kernels with this flag can read them */
     threads *pool;
     const cornu_model *model;
     float **variables;               /* [variable_count], each 64-byte aligned */
-    float *blocks[HOST_BLOCKS_MOST]; /* those that share one lie there */
+    float *blocks[HOST_BLOCKS_MOST]; /* memory of variables that share a block */
     int block_count;
     bool *in_block;     /* [variable_count]; NULL: none does */
-    int moves;          /* of variables, so far */
+    int moves;          /* number of moves of variables so far */
     tensor_form *forms; /* [variable_count] */
     int variable_count;
     unsigned char *arena, *scratch;
@@ -123,7 +123,7 @@ cornu_status host_time_operations(device *d, prepared *p, const step_input *inpu
 int64_t host_memory_free(const device *d);
 double host_memory_probe(device *d);
 
-/* What every such device's table says, beside name, describe and open. */
+/* The entries of every such device's table, except name, describe and open. */
 #define HOST_DEVICE_SLOTS                                                                       \
     .close = host_close, .bind = host_bind, .buffer_bytes = host_buffer_bytes,                  \
     .prepare = host_prepare, .release = host_release, .run = host_run, .results = host_results, \

@@ -1,5 +1,5 @@
-/* How fast the variables can be read just now, by the device's own threads, from wherever in the
-   caches or memory they lie. */
+/* Measures how fast the device's threads can currently read the variables from the caches or
+   memory. */
 #include "base/clock.h"
 #include "device/host/prepared.h"
 #include <math.h>
@@ -8,7 +8,7 @@ enum { READ_FLOATS_MOST = (32 << 20) / 4, BLOCK_FLOATS = 32768, PASSES = 3, LANE
 
 typedef struct read_work {
     const host_device *host;
-    int64_t count; /* floats of the variables, one behind the other */
+    int64_t count; /* floats of the variables, one after the other */
     volatile float sink;
 } read_work;
 

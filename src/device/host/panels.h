@@ -1,7 +1,7 @@
 /* The layout in which a device may keep the kernels W [in][units] of dense layers: panels of
-   PANEL_COLUMNS columns, the last one narrower. Element (k, n) of a panel of width w that begins at
-   column p lies at p * in + k * w + n - p: the elements are those of the plain layout in another
-   order, so that operations that go element by element do not care. */
+   PANEL_COLUMNS columns, the last one narrower. Element (k, n) of a panel of width w that begins
+   at column p is at p * in + k * w + n - p: the elements are those of the plain layout in
+   another order, so that elementwise operations need not know the layout. */
 #ifndef DEVICE_HOST_PANELS_H
 #define DEVICE_HOST_PANELS_H
 

@@ -103,8 +103,7 @@ static selector selector_of(host_device *h)
                       .release = release};
 }
 
-/* Panels go only where they are understood: through dense products, and through what takes one
-   element after the other. */
+/* Only dense products and elementwise operations accept panels. */
 static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
 {
     bool whole = op_updates(o) || o->kind == OP_SQUARE_SUM;
@@ -198,7 +197,7 @@ cornu_status host_buffer_bytes(device *d, const plan *p, int64_t *bytes)
 
 typedef struct room {
     host_device *h;
-    double bytes; /* for buffers */
+    double bytes; /* bytes for buffers */
 } room;
 
 static bool fits(void *context, const plan *smaller)
@@ -228,7 +227,7 @@ static cornu_status check_plan_fits(host_device *h, const prepared *r)
 
 /* ---- making it ready ---------------------------------------------------------------------- */
 
-/* What the kernel of operation `i` does, where it knows better than the plan. */
+/* Correct the cost of operation `i` if its kernel knows it better than the plan. */
 static void correct_cost(prepared *r, int i)
 {
     const plan *p = r->plan;
@@ -252,7 +251,7 @@ static cornu_status prepare_kernels(host_device *h, prepared *r)
     return r->chosen.replaced ? place_buffers(r) : CORNU_OK;
 }
 
-/* What group `g` does in the kernel of `absorber` need not be read again by that. */
+/* The kernel of `absorber` need not read again what group `g` computes in it. */
 static void move_cost(prepared *r, const op_group *g, int absorber)
 {
     const plan *p = r->plan;

@@ -1,4 +1,4 @@
-/* What the files of this room share: a plan made ready. */
+/* A prepared plan, shared by the files of this folder. */
 #ifndef DEVICE_HOST_PREPARED_H
 #define DEVICE_HOST_PREPARED_H
 
@@ -7,15 +7,14 @@
 struct prepared {
     const plan *plan;
     selection chosen;
-    size_t *bytes;   /* [tensor_count]: what a buffer takes of the arena; 0: it has no place */
+    size_t *bytes;   /* [tensor_count] bytes of a buffer in the arena; 0: not allocated */
     size_t *offsets; /* [tensor_count]: in the arena */
     size_t arena_bytes;
-    float **tensors; /* [tensor_count]: where each lies while the arena stays where it is */
+    float **tensors; /* [tensor_count] addresses, valid until the arena moves */
     const unsigned char *arena;
     int moves;      /* the device's, when they were found */
-    float **placed; /* [tensor_count]: those that lie elsewhere; NULL: none */
-    void (*done)(void *context,
-                 int ops); /* who is told of operations that are done; NULL: nobody */
+    float **placed; /* [tensor_count] addresses of tensors outside; NULL: none */
+    void (*done)(void *context, int ops); /* called when operations are done; NULL: none */
     void *watcher;
     size_t scratch_bytes;   /* the most that a kernel needs */
     int deferred, absorber; /* an operation whose work waits for `absorber` of the next step; -1 */
@@ -32,8 +31,8 @@ static inline const kernel *prepared_kernel(const prepared *p, int i)
     return (const kernel *)(const void *)p->chosen.kernels[i];
 }
 
-/* run.c: do what was deferred; before anybody reads or writes variables, and before another plan's
-   step. */
+/* run.c: run the deferred work; call before variables are read or written, and before another
+   plan's step. */
 void host_flush(host_device *h);
 /* variables.c: is this tensor kept in panels? */
 bool host_in_panels(const host_device *h, const tensor *t);

@@ -59,8 +59,8 @@ static cornu_status run_op(host_device *h, prepared *p, const step_input *input,
     return CORNU_OK;
 }
 
-/* Where the plan's tensors lie, now that the arena does not move until another plan needs a larger
-   one, nor do variables until some are joined. */
+/* Find the addresses of the plan's tensors. They are valid until another plan needs a larger
+   arena or variables are joined. */
 static cornu_status find_tensors(host_device *h, prepared *r)
 {
     const plan *p = r->plan;
@@ -162,7 +162,7 @@ static cornu_status check_written(const prepared *p, tensor_ref t)
     return CORNU_OK;
 }
 
-/* May a tensor of a prepared plan be read behind its step? */
+/* Check that a tensor of a prepared plan may be read after its step. */
 static cornu_status check_read(const prepared *p, tensor_ref t, int64_t count)
 {
     TRY(check_written(p, t));
@@ -193,6 +193,6 @@ cornu_status host_place(device *d, prepared *p, tensor_ref t, float *values)
     if (!p->placed)
         TRY(memory_new((size_t)p->plan->tensor_count, sizeof *p->placed, "buffers", &p->placed));
     p->placed[plan_root(p->plan, t)] = values;
-    p->arena = NULL; /* they are found anew */
+    p->arena = NULL; /* find the addresses again */
     return CORNU_OK;
 }

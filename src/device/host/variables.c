@@ -163,7 +163,7 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
     return CORNU_OK;
 }
 
-/* What a variable holds moves with it; zeros need not be written, as a block begins with them. */
+/* Moves a variable with its contents; zeros need not be written, as a new block contains them. */
 static void move(host_device *h, int number, float *to)
 {
     int64_t count = h->model->variables[number].count;
