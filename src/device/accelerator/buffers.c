@@ -1,4 +1,4 @@
-/* Where a plan's tensors are in the arena. */
+/* Places a plan's tensors in the arena. */
 #include "device/accelerator/core.h"
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@ static void mark(const plan *p, tensor_ref t, bool value, bool *marks)
         marks[plan_root(p, t)] = value;
 }
 
-/* Where the updates run at the step's end, all together, what they read must not give its memory
-   away before, as the plan would have it. Such tensors lie after the plan's arena. */
+/* If all updates run together at the end of the step, the tensors that they read must not be
+   overwritten earlier, as the plan would allow. Such tensors are placed after the plan's arena. */
 static void mark_outliving(const gpu *g, const plan *p, bool *outlives)
 {
     if (!gpu_updates_together(g))

@@ -1,4 +1,4 @@
-/* What the files of this folder share, and a plug-in's own core needs; its operations do not:
+/* Declarations for the files of this folder and a plug-in's core, but not for its operations:
    memory, variables, the queue of steps, samples, and prepared plans. */
 #ifndef DEVICE_ACCELERATOR_CORE_H
 #define DEVICE_ACCELERATOR_CORE_H
@@ -13,7 +13,7 @@ typedef struct gpu_memory {
     size_t bytes;
 } gpu_memory;
 
-/* Every tensor of its own begins at a multiple of this. */
+/* Every tensor with its own memory begins at a multiple of this. */
 #define GPU_ALIGNMENT 256
 static inline size_t gpu_aligned(size_t bytes)
 {
@@ -62,7 +62,7 @@ enum { GPU_RESIDENT_MOST = 4, GPU_STAGES_MOST = 4 };
 typedef struct gpu_stages {
     unsigned char *pinned; /* [count][bytes] */
     gpu_memory memory;     /* the same on the device */
-    size_t bytes;          /* of one batch: as gpu_resident.memory */
+    size_t bytes;          /* bytes of one batch, as in gpu_resident.memory */
     int count;
 } gpu_stages;
 
@@ -89,7 +89,7 @@ typedef struct gpu_queue {
     int64_t *host_numbers; /* pinned [depth][capacity] */
     int64_t capacity;
     int depth;
-    int64_t end[GPU_QUEUE]; /* of the step's launch: its last step + 1 */
+    int64_t end[GPU_QUEUE]; /* end of the launch of each step: its last step + 1 */
     int64_t queued, launched, finished;
     prepared *plan; /* whose steps wait */
 } gpu_queue;
@@ -100,7 +100,8 @@ size_t gpu_queue_bytes(int64_t batch);
 cornu_status gpu_queue_reserve(gpu *g, int64_t batch);
 /* Give the rings' memory back until they are reserved again; nothing is under way. */
 void gpu_queue_give_back(gpu *g);
-/* Copy entries [from, to) of a ring of `length` entries of `bytes`, beside the other work. */
+/* Copy entries [from, to) of a ring of `length` entries of `bytes`, concurrently with other
+   work. */
 cornu_status gpu_copy_ring(gpu *g, gpu_address ring, const void *host, size_t bytes, int length,
                            int64_t from, int64_t to);
 cornu_status gpu_run(gpu *g, prepared *p, const step_input *inputs, int steps);
@@ -152,7 +153,7 @@ struct prepared {
     int64_t moves;
     size_t arena_bytes, scratch_bytes;
     int first_update;           /* operation, where all updates are done together; else -1 */
-    const optimizer *optimizer; /* of the updates, or NULL */
+    const optimizer *optimizer; /* optimizer of the updates, or NULL */
     bool gathers, needs_model;
     const op *host_gather; /* GATHER, where the host makes what it writes of the samples; or NULL */
     void *resolved;        /* the driver's, between its `resolve` and `forget` */
@@ -195,7 +196,7 @@ typedef struct gpu_state {
     gpu_queue queue;
     gpu_resident residents[GPU_RESIDENT_MOST];
     gpu_stages stages;
-    threads *pool; /* that gathers; opened by the first batch that is worth it */
+    threads *pool; /* threads that gather; opened by the first batch that is large enough */
     int threads;   /* device_options.threads */
 } gpu_state;
 

@@ -1,10 +1,11 @@
-/* Does a plan fit into the device's memory? If not, what is the largest batch that does? */
+/* Checks that a plan fits into the device's memory; if not, finds the largest batch that does. */
 #include "device/accelerator/core.h"
 #include "device/largest_batch.h"
 #include <math.h>
 #include <stdio.h>
 
-/* What has to be allocated anew, since it is larger than what is there; *back: what that gives. */
+/* Bytes to allocate because the existing memory is too small; *back: the bytes that are freed
+   for it. */
 static double to_allocate(const gpu_state *s, const gpu_need *n, double *back)
 {
     double sum = 0;
@@ -20,14 +21,15 @@ static double to_allocate(const gpu_state *s, const gpu_need *n, double *back)
     return sum;
 }
 
-/* What buffers must fit into. */
+/* The memory that buffers must fit into. */
 typedef struct room {
     gpu *g;
-    double scratch;        /* beside them */
-    double bytes, largest; /* in all, and in one piece; 0: nobody knows, it must be tried */
+    double scratch; /* in addition to buffers */
+    double bytes,
+        largest; /* in total, and in one piece; 0: not known, an allocation must be tried */
 } room;
 
-/* Does the driver give so much? The numbers of samples are on the host, too. */
+/* Try to allocate this much. The indices of samples are also on the host. */
 static bool can_allocate(gpu *g, size_t arena, size_t scratch, size_t queue)
 {
     const size_t bytes[] = {arena, scratch, queue};

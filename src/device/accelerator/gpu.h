@@ -1,7 +1,7 @@
-/* What devices with a memory of their own share, whatever drives them: a plug-in fills in
-   gpu_driver and its lists of kernels, and this folder does the rest: variables, the buffers'
-   places, samples that stay on the device or are streamed, the queue of steps, the choice of
-   kernels. Each plug-in is linked with these files. */
+/* The common part of devices with separate memory, for any driver: a plug-in provides gpu_driver
+   and its lists of kernels, and this folder does the rest: variables, addresses of buffers,
+   resident or streamed samples, the queue of steps, the choice of kernels. Each plug-in is
+   linked with these files. */
 #ifndef DEVICE_ACCELERATOR_GPU_H
 #define DEVICE_ACCELERATOR_GPU_H
 
@@ -20,10 +20,10 @@ typedef struct gpu_op {
     gpu *g;
     const plan *plan;
     const op *op;
-    const op_group *group;                              /* gpu_kernel.group; NULL: `op` alone */
+    const op_group *group;                              /* gpu_kernel.group; NULL: only `op` */
     const gpu_address *tensors;                         /* [plan->tensor_count] */
     gpu_address in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX]; /* 0 where absent */
-    void *state;                                        /* what prepare made */
+    void *state;                                        /* made by prepare */
     gpu_address scratch; /* at least what prepare asked for; shared by all operations in turn */
 } gpu_op;
 
@@ -42,14 +42,14 @@ typedef struct gpu_kernel {
        the step's other operations: enqueue is never called. Where UPDATE has such a kernel, it has
        no other. */
     bool with_updates;
-    /* Of an operation alone. Whether it works on this device shows when it first runs: it is
-       enqueued once while the plan is prepared, on whatever lies in its buffers, and a failure is a
-       refusal, as if `prepare` had failed. */
+    /* Only for single operations. The kernel may turn out not to work on this device when it
+       first runs, so it is enqueued once while the plan is prepared, with arbitrary buffer
+       contents; a failure is a refusal, as if `prepare` had failed. */
     bool try_first;
 } gpu_kernel;
 
-/* For each kind of operation a NULL-ended list, whose last kernel accepts everything; empty, or
-   NULL: the device lacks the operation. */
+/* For each kind of operation a NULL-terminated list, whose last kernel accepts everything;
+   empty, or NULL: the device lacks the operation. */
 typedef const gpu_kernel *const *gpu_kernel_list;
 
 /* Tensors of an operation. */
@@ -63,26 +63,27 @@ typedef const gpu_kernel *const *gpu_kernel_list;
 enum { GPU_QUEUE = 64 };
 
 typedef struct gpu_step {
-    gpu_address x, y;   /* of the samples: the resident data set, or the staged batch */
-    gpu_address weight; /* of them; 0: 1 each */
+    gpu_address x, y;   /* address of the samples: the resident data set, or the staged batch */
+    gpu_address weight; /* weights of the samples; 0: 1 each */
     gpu_address index;  /* [batch] int64_t: rows of x and y */
     gpu_address sample; /* [batch] int64_t: the samples' own numbers, key of augmentation */
     uint64_t seed;
     int64_t iteration, epoch;
     int64_t first; /* step_input.first */
     float learning_rate;
-    float adam_alpha;                /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
-    float x_scale;                   /* the network sees x * x_scale */
-    bool x_bytes;                    /* x holds bytes (uint8_t); else floats */
-    bool y_labels;                   /* y holds class numbers (int32_t); else floats */
-    int64_t height, width, channels; /* of its images (x_shape), where they have three dimensions */
+    float adam_alpha; /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
+    float x_scale;    /* the network sees x * x_scale */
+    bool x_bytes;     /* x holds bytes (uint8_t); else floats */
+    bool y_labels;    /* y holds class numbers (int32_t); else floats */
+    int64_t height, width,
+        channels; /* size of its images (x_shape), if they have three dimensions */
 } gpu_step;
 
 /* ---- what a plug-in fills in ------------------------------------------------------------------
  */
 
-/* All work is done in order, but for copies beside it. Functions fail with CORNU_OUT_OF_MEMORY or
-   CORNU_DEVICE; one whose device can no longer be used calls gpu_lose first. */
+/* All work is done in order, except concurrent copies. Functions fail with CORNU_OUT_OF_MEMORY
+   or CORNU_DEVICE; if the device can no longer be used, the function calls gpu_lose first. */
 typedef struct gpu_driver {
     const char *name;               /* "cuda": of devices and, before the '/', of kernels */
     const gpu_kernel_list *kernels; /* [OP_COUNT] */
@@ -104,8 +105,8 @@ typedef struct gpu_driver {
     cornu_status (*pinned_new)(gpu *g, size_t bytes, void **out);
     void (*pinned_free)(gpu *g, void *memory);
 
-    /* `from` stays unchanged until the copy is done. `beside`: beside the other work; what is
-       enqueued after `join` runs after it. */
+    /* `from` stays unchanged until the copy is done. `beside`: concurrently with other work;
+       work that is enqueued after `join` runs after the copy. */
     cornu_status (*copy_in)(gpu *g, gpu_address to, const void *from, size_t bytes, bool beside);
     cornu_status (*join)(gpu *g);
     /* Waits. */
@@ -117,9 +118,9 @@ typedef struct gpu_driver {
     cornu_status (*wait)(gpu *g, int number);
     cornu_status (*reached)(gpu *g, int number, bool *yes);
 
-    /* What a plan needs besides, once its tensors' addresses are known: p->resolved. Undone by
-       `forget` before they change, and at the end, also after `resolve` failed; not called where
-       p->resolved is NULL. */
+    /* Make the driver's data for a plan, p->resolved, once its tensors' addresses are known.
+       `forget` frees it before they change, and at the end, also after `resolve` failed; it is
+       not called if p->resolved is NULL. */
     cornu_status (*resolve)(gpu *g, prepared *p);
     void (*forget)(gpu *g, prepared *p);
     /* Enqueue steps number `first` to `first` + count - 1, whose gpu_steps are entries
@@ -143,8 +144,8 @@ typedef struct gpu_driver {
     /* Samples that are transformed or standardized are made by the host, as the network sees them.
      */
     bool host_transforms;
-    /* FORM_CONV_KERNEL lies as [out][kernel height][kernel width][in / groups] on the device; else
-       as on the host. */
+    /* The layout of FORM_CONV_KERNEL on the device is [out][kernel height][kernel width][in /
+       groups]; else as on the host. */
     bool conv_kernels_by_output;
 
     /* as in device_ops */
@@ -167,7 +168,7 @@ struct gpu {
     char name[16]; /* "cuda:0" */
     device_precision precision;
     int launches;            /* counted by the plug-in's launches */
-    double host_seconds;     /* of the last timed step: the host's, to enqueue it; 0: not known */
+    double host_seconds;     /* host time for enqueueing the last timed step; 0: not known */
     struct gpu_state *state; /* core.h */
 };
 

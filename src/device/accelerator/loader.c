@@ -1,5 +1,5 @@
-/* The devices of plug-ins as the program sees them: everything is in libcornu-NAME.so, which is
-   opened when somebody first asks for a GPU. */
+/* The program's side of the plug-ins' devices: libcornu-NAME.so has the code, and is opened at
+   the first request for a GPU. */
 #include "base/plugin.h"
 #include "device/accelerator/plugin.h"
 #include "device/gather_sample.h"
@@ -55,7 +55,7 @@ static const gpu_host host = {
 /* ---- finding and opening it -------------------------------------------------------------- */
 
 typedef struct loaded {
-    const gpu_plugin *plugin; /* NULL: there is none, or it does not fit */
+    const gpu_plugin *plugin; /* NULL: none, or of another version */
     char why[256];
 } loaded;
 
@@ -152,8 +152,8 @@ static void describe(plugin_id id, int number, cornu_device_info *info)
         snprintf(info->name, sizeof info->name, "%s", rows[id].name);
 }
 
-/* What was never used with this driver and these kernels must show first that it computes. A test
-   that forces a kernel is no such use. */
+/* A device that was never used with this driver and these kernels must first pass a check of its
+   results. A test that forces a kernel is not such a use. */
 static cornu_status try_device(plugin_id id, int number, const device_options *options, device *d)
 {
     const gpu_plugin *plugin = plugin_get(id)->plugin;

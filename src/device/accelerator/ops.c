@@ -4,7 +4,10 @@
 
 gpu_strips gpu_strips_of(int64_t rows, int64_t columns, int block, int64_t blocks)
 {
-    enum { WIDTH_MOST = 32, ROWS_LEAST = 8 /* of a thread, before there are more ranges */ };
+    enum {
+        WIDTH_MOST = 32,
+        ROWS_LEAST = 8 /* minimum rows per thread, before there are more ranges */
+    };
     gpu_strips t = {.rows = rows, .columns = columns, .width = gpu_lanes(columns, WIDTH_MOST)};
     int64_t strips = (columns + t.width - 1) / t.width, step = block / t.width;
     int64_t most = blocks / strips, useful = rows / (ROWS_LEAST * step);
@@ -55,7 +58,7 @@ bool gpu_accepts_head(const gpu *g, const plan *p, const op *o, const char **why
 
 int gpu_head_lanes(const plan *p, const op *o, int block)
 {
-    enum { COLUMNS_MOST = 16 /* of a thread, before a row gets more of them */ };
+    enum { COLUMNS_MOST = 16 /* columns per thread, before a row gets more threads */ };
     int64_t rows, n;
     tensor_matrix(&p->tensors[o->in[0]], &rows, &n);
     int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);

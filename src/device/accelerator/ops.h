@@ -21,8 +21,8 @@ static inline int64_t gpu_blocks(int64_t items, int64_t per_block, int64_t most)
     return blocks < 1 ? 1 : blocks > most ? most : blocks;
 }
 
-/* Blocks of kernels that take each element by itself, four a thread: enough to fill every device
-   several times over. */
+/* Number of blocks of elementwise kernels with four elements per thread: enough to fill every
+   device several times. */
 static inline int64_t gpu_element_blocks(int64_t count, int block)
 {
     return gpu_blocks(count, 4 * (int64_t)block, 4096);
@@ -47,7 +47,7 @@ static inline int gpu_norm_lanes(int64_t n, int block)
     return gpu_lanes((n + 3) / 4, block);
 }
 
-/* Floats that a thread takes at once where channels lie innermost. */
+/* Floats per thread if channels are the innermost dimension. */
 static inline int gpu_pack(int64_t channels)
 {
     return channels % 4 == 0 ? 4 : 1;
@@ -61,7 +61,7 @@ typedef struct gpu_strips {
 } gpu_strips;
 /* About `blocks` blocks of `block` threads. */
 gpu_strips gpu_strips_of(int64_t rows, int64_t columns, int block, int64_t blocks);
-/* What sums over rows use, and kernels that write a result for every element. */
+/* Maximum blocks of sums over rows, and of kernels that write a result for every element. */
 enum { GPU_SUM_BLOCKS = 512, GPU_APPLY_BLOCKS = 2048 };
 /* Partial sums that each block of a second kernel adds up for itself; more are reduced before. */
 enum { GPU_PARTIALS_MOST = 16 };
@@ -73,13 +73,14 @@ enum { GPU_PARTIALS_MOST = 16 };
 bool gpu_accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why);
 bool gpu_accepts_elements(const gpu *g, const plan *p, const op *o, const char **why);
 
-/* The operations of a GROUP_HEAD, or a LOSS or METRIC alone. */
+/* The operations of a GROUP_HEAD, or a single LOSS or METRIC. */
 typedef struct gpu_head {
     const op *activation, *loss, *metrics; /* NULL: not there; metrics stand side by side */
     int metric_count;
 } gpu_head;
 gpu_head gpu_head_of(const plan *p, const op *o, const op_group *g);
-/* A softmax under a categorical cross-entropy, or a sigmoid under any, of its own logits. */
+/* Accepts a softmax with a categorical cross-entropy, or a sigmoid with any cross-entropy, of
+   the same logits. */
 bool gpu_accepts_head(const gpu *g, const plan *p, const op *o, const char **why);
 
 /* Threads for each row of a LOSS or METRIC, in blocks of `block`. */
@@ -129,8 +130,8 @@ int64_t gpu_pool_tile_packs(const gpu_pool *p);
 /* A gradient's operation that may have the gradient of the activation before it fused. */
 typedef struct gpu_slope {
     activation act;     /* linear where none is fused */
-    gpu_address x_or_y; /* of the activation; 0 where none is fused */
-    gpu_address out;    /* of the whole */
+    gpu_address x_or_y; /* input or output of the activation; 0 if none is fused */
+    gpu_address out;    /* of the complete result */
 } gpu_slope;
 gpu_slope gpu_slope_of(const gpu_op *r);
 
@@ -149,7 +150,7 @@ typedef struct gpu_pad {
 } gpu_pad;
 gpu_pad gpu_pad_of(const gpu_op *r);
 
-/* Does LAYER_NORM_BACKWARD have gradients of gamma or beta to make? */
+/* True if LAYER_NORM_BACKWARD computes gradients of gamma or beta. */
 static inline bool gpu_norm_has_gradients(const op *o)
 {
     return o->out[1] != NO_TENSOR || o->out[2] != NO_TENSOR;

@@ -1,9 +1,9 @@
-/* Between the program and its plug-ins, each of which holds the devices of one kind (plugins.def).
-   A plug-in is opened with dlopen when somebody asks for devices; it opens the libraries that drive
-   them the same way, so neither the program nor the plug-in needs any of them to start.
+/* The interface between the program and its plug-ins, each of which has the devices of one kind
+   (plugins.def). The first call that needs devices opens the plug-in with dlopen; the plug-in opens
+   the driver's libraries in the same way, so that the program and the plug-in start without them.
 
-   A plug-in is built from the same sources as the program. It calls back through gpu_host, so that
-   messages and plans are the program's. */
+   A plug-in is built from the same sources as the program, and calls back through gpu_host, so that
+   the program's functions handle messages and plans. */
 #ifndef DEVICE_ACCELERATOR_PLUGIN_H
 #define DEVICE_ACCELERATOR_PLUGIN_H
 
@@ -25,7 +25,7 @@ typedef struct gpu_plugin_version {
         .choice = sizeof(kernel_choice), .input = sizeof(step_input)                      \
     }
 
-/* What a plug-in needs of the program: its own copies of these functions' names call these
+/* The program's functions for a plug-in, whose functions with the same names call these
    (plugin_side.c). */
 typedef struct gpu_host {
     cornu_status (*fail)(cornu_status status, const char *format, va_list arguments);
@@ -42,8 +42,8 @@ typedef struct gpu_host {
 
 typedef struct gpu_plugin {
     gpu_plugin_version version;
-    /* How many devices the driver has; 0 with *reason filled in where there is none or it cannot be
-       used ("no CUDA driver: libcuda.so.1 ..."). */
+    /* The number of the driver's devices; 0, with `reason`, if there is no driver or it cannot
+       be used ("no CUDA driver: libcuda.so.1 ..."). */
     int (*count)(char *reason, size_t size);
     void (*describe)(int number, cornu_device_info *info);
     cornu_status (*open)(int number, const device_options *options, device **out);
@@ -57,7 +57,7 @@ typedef struct gpu_plugin {
    for ever. The version is filled in before `host` is looked at. */
 typedef const gpu_plugin *gpu_plugin_entry(const gpu_host *host);
 
-/* In the plug-in, before anything else of it runs. */
+/* Called in the plug-in before any other function. */
 void gpu_host_set(const gpu_host *of_program);
 
 #endif

@@ -1,4 +1,4 @@
-/* In a plug-in: the program's functions under their own names. */
+/* Linked into a plug-in: defines the program's functions under their names. */
 #include "device/accelerator/plugin.h"
 #include "device/gather_sample.h"
 

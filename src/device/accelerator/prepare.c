@@ -27,7 +27,7 @@ static cornu_status ensure_memory(gpu *g, const prepared *r)
 
 /* ---- kernels ----------------------------------------------------------------------------- */
 
-/* As selection asks (device/select.h). */
+/* The GPU of a selection (device/select.h). */
 
 static gpu *gpu_of(const selector *s)
 {
@@ -136,7 +136,7 @@ static cornu_status join_all_updates(gpu *g, prepared *r)
 
 /* ---- kernels that are tried first ---------------------------------------------------------- */
 
-/* Another kernel takes the place of operation `i`'s, which has failed with the present message. */
+/* Replace the kernel of operation `i`, which has failed with the current message, by another. */
 static cornu_status replace(gpu *g, prepared *r, int i)
 {
     const selector s = selector_of(g);
@@ -147,7 +147,7 @@ static cornu_status replace(gpu *g, prepared *r, int i)
     return prepare_ops(g, r, i, end);
 }
 
-/* What is not the kernel's own failure is returned: the device's, or want of memory. */
+/* Returns failures that are not the kernel's: those of the device, or lack of memory. */
 static cornu_status try_first(gpu *g, prepared *r, int i, bool *works)
 {
     cornu_status status = gpu_enqueue_op(g, r, i);
@@ -175,7 +175,7 @@ static cornu_status try_kernels(gpu *g, prepared *r, bool *again)
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-/* Does `o` change samples, but for scaling them? */
+/* True if `o` changes samples other than by scaling. */
 static bool transforms(const op *o)
 {
     return o->kind == OP_GATHER && (augmentation_any(&o->a.gather.augment) ||

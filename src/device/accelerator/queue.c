@@ -1,6 +1,6 @@
-/* The queue of steps. run() puts a step's inputs into a ring and returns. Steps are launched as
-   soon as the device has nothing else to do, else by the burst: the host stays ahead and never
-   waits, but for a full ring. What steps read travels beside the device's other work. */
+/* The queue of steps. run() puts a step's inputs into a ring and returns. Steps are launched at
+   once if the device is idle, else in bursts: the host stays ahead and only waits for a full
+   ring. The inputs of steps are copied concurrently with the device's other work. */
 #include "device/accelerator/core.h"
 #include "device/gather_sample.h"
 #include "device/optimizer_step.h"
@@ -41,7 +41,7 @@ void gpu_queue_close(gpu *g)
     g->state->queue = (gpu_queue){0};
 }
 
-/* The rows of a staged batch are its samples in order: 0, 1, ... behind the ring. */
+/* The rows of a staged batch are its samples in order: 0, 1, ..., stored after the ring. */
 static cornu_status write_rows(gpu *g)
 {
     gpu_queue *q = &g->state->queue;
@@ -54,7 +54,9 @@ static cornu_status write_rows(gpu *g)
 cornu_status gpu_queue_reserve(gpu *g, int64_t batch)
 {
     gpu_queue *q = &g->state->queue;
-    batch = batch > 0 ? batch : 1; /* updates alone read no samples, but wait in the same ring */
+    batch = batch > 0
+                ? batch
+                : 1; /* a plan with only updates reads no samples, but waits in the same ring */
     if (batch <= q->capacity)
         return CORNU_OK;
     TRY(gpu_drain(g));
@@ -82,7 +84,7 @@ static cornu_status wait_for(gpu *g, int64_t step)
     return CORNU_OK;
 }
 
-/* Has the device nothing left to do? */
+/* Test whether the device is idle. */
 static cornu_status look_whether_idle(gpu *g, bool *idle)
 {
     gpu_queue *q = &g->state->queue;
@@ -142,7 +144,7 @@ static cornu_status mark_launched(gpu *g)
     return CORNU_OK;
 }
 
-/* What a kernel needs besides is known to the driver alone. */
+/* Only the driver knows the additional memory of a kernel. */
 static cornu_status advise(const gpu *g, cornu_status status)
 {
     if (status != CORNU_OUT_OF_MEMORY)

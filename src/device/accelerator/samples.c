@@ -1,5 +1,5 @@
-/* Samples on the device: whole blocks that stay there where they fit, else the rows of each batch,
-   gathered by the host into pinned memory and copied beside the work of earlier steps. */
+/* Samples on the device: complete blocks that stay there if they fit, else the rows of each
+   batch, which the host gathers into pinned memory and copies concurrently with earlier steps. */
 #include "base/log.h"
 #include "device/accelerator/core.h"
 #include "device/gather_sample.h"
@@ -159,7 +159,7 @@ static cornu_status new_stages(gpu *g, size_t bytes, int count)
     return CORNU_OK;
 }
 
-/* As many as memory has room for: one will do, but then nothing overlaps. */
+/* Allocate as many stages as fit into memory: one is sufficient, but then nothing overlaps. */
 static cornu_status ensure_stages(gpu *g, size_t bytes)
 {
     gpu_stages *s = &g->state->stages;

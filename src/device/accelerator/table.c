@@ -20,7 +20,7 @@ cornu_status gpu_lose(const gpu *g, cornu_status status)
     return status;
 }
 
-/* Also on a lost device: what gives back does so in any case. */
+/* Also on a lost device: functions that release resources always do so. */
 static bool enter_any(gpu *g)
 {
     return !g->driver->enter || g->driver->enter(g) == CORNU_OK;
@@ -156,7 +156,7 @@ static cornu_status write_variable(device *d, int number, const float *values, i
     WITHIN(d, gpu_write_variable(g, number, values, count));
 }
 
-/* They count launches at the first call: what they know of a plan grows. */
+/* Launches are counted at the first call, so a plan's data may change. */
 static cornu_status choices(device *d, const prepared *p, kernel_choice *out)
 {
     WITHIN(d, gpu_choices(g, (prepared *)(uintptr_t)p, out));

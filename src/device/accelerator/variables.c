@@ -1,7 +1,6 @@
-/* Weights and optimizer slots on the device, each an allocation of its own. The kernel of a
-   convolution, which the host has as [kh][kw][in / groups][out], may lie as
-   [out][kh][kw][in / groups] there (gpu_driver.conv_kernels_by_output), and so do its slots and
-   gradient. */
+/* Weights and optimizer slots on the device, each in a separate allocation. The kernel of a
+   convolution, which is [kh][kw][in / groups][out] on the host, may be [out][kh][kw][in /
+   groups] on the device (gpu_driver.conv_kernels_by_output), and so are its slots and gradient. */
 #include "device/accelerator/core.h"
 #include <stdlib.h>
 
