@@ -1,4 +1,4 @@
-/* What the plug-in's own files share and the operations (ops/) need not know. */
+/* Declarations for the plug-in's files outside ops/. */
 #ifndef DEVICE_CUDA_PLUGIN_CORE_H
 #define DEVICE_CUDA_PLUGIN_CORE_H
 
@@ -12,19 +12,19 @@
 int cuda_count(char *reason, size_t size);
 void cuda_describe(int number, cornu_device_info *info);
 cornu_status cuda_open(int number, const device_options *options, device **out);
-/* Have the own kernels been compiled for this compute capability (90: 9.0)? CORNU_UNSUPPORTED says
-   what build has. */
+/* Check that cornu's kernels were compiled for this compute capability (90: 9.0).
+   CORNU_UNSUPPORTED names the required build. */
 cornu_status cuda_code_check(int capability);
-/* The least compute capability (80: 8.0) with units for tf32 and bf16. */
+/* The minimum compute capability (80: 8.0) with units for tf32 and bf16. */
 #define CUDA_MATRIX_UNITS 80
 
 /* ---- contexts.c ---------------------------------------------------------------------------- */
 
-/* The device's primary context, which the process keeps from its first use to its end: making it
-   takes a fifth of a second, and what other code of the process holds there stays. One that is lost
-   is given back when its last user lets it go, so that the next gets another. */
+/* Retain the device's primary context, which the process keeps from its first use to its end:
+   creating it takes a fifth of a second, and other code of the process may use it, too. A lost
+   context is released when its last user releases it, so that the next call gets a new one. */
 cornu_status cuda_context_take(gpu *g);
-/* Nothing where there is none. */
+/* Does nothing if there is no context. */
 void cuda_context_let_go(gpu *g);
 
 /* ---- dnn.c --------------------------------------------------------------------------------- */

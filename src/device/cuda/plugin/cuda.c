@@ -88,7 +88,7 @@ static cornu_status open_queues(gpu *g)
     return cuda_steps_open(g);
 }
 
-/* With the context current. */
+/* Call with the context current. */
 static cornu_status open_resources(gpu *g)
 {
     cuda_gpu *c = cuda_of(g);
@@ -125,7 +125,7 @@ static void close_resources(gpu *g)
         (void)CU(g, cuStreamDestroy(c->stream));
 }
 
-/* What fails here cannot be helped. */
+/* Failures while closing are ignored. */
 void cuda_close(gpu *g)
 {
     cuda_gpu *c = cuda_of(g);

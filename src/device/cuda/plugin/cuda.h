@@ -1,9 +1,8 @@
 /* A CUDA device, and how an operation gets onto its stream.
 
-   A step is recorded once: each operation's kernel is asked to enqueue its work on the device's
-   stream while the stream is being captured; the graph is replayed for every step after. What
-   changes between steps lies in device memory (kernels/kernels.h: cuda_step), so that the graph
-   never does. */
+   A step is recorded once: each operation's kernel enqueues its work on the device's stream
+   while the stream is captured; every later step replays the graph. Values that change between
+   steps are in device memory (kernels/kernels.h: cuda_step), so that the graph never changes. */
 #ifndef DEVICE_CUDA_PLUGIN_CUDA_H
 #define DEVICE_CUDA_PLUGIN_CUDA_H
 
@@ -21,7 +20,7 @@ typedef enum cuda_function {
 
 /* cuDNN on a device; all 0 until a convolution asks for it. */
 typedef struct cuda_dnn {
-    const cudnn_library *lib; /* not NULL where there is a handle */
+    const cudnn_library *lib; /* not NULL if there is a handle */
     cudnnHandle_t handle;     /* its stream is the device's */
     char why[256];            /* it cannot be used; "": it can, or was not asked for */
 } cuda_dnn;
@@ -33,9 +32,9 @@ typedef struct cuda_gpu {
     CUdevice id;
     CUcontext context;
     bool context_lost;       /* nothing works in it any more */
-    CUstream stream, copies; /* all work, in order; what steps read travels beside it */
+    CUstream stream, copies; /* all work, in order; concurrent copies of the steps' inputs */
     CUevent copied, marks[GPU_QUEUE], timer[2];
-    double delay_seconds; /* of a round of time.c's delay; 0: not measured yet */
+    double delay_seconds; /* duration of a round of time.c's delay; 0: not measured yet */
     CUmodule module;
     CUfunction functions[CUDA_FUNCTION_COUNT];
     cublasLtHandle_t blas;
@@ -46,7 +45,7 @@ typedef struct cuda_gpu {
     gpu_address fixed;          /* results, position, steps[CUDA_QUEUE], in device memory: */
     cuda_results *results;      /* there */
     int64_t *position;          /* there */
-    cuda_clock clock;           /* of the last two */
+    cuda_clock clock;           /* `position` and the steps in device memory */
     cuda_step *steps;           /* pinned [CUDA_QUEUE] */
     cuda_results *host_results; /* pinned */
 } cuda_gpu;
@@ -60,8 +59,9 @@ static inline cuda_gpu *cuda_of(const gpu *g)
    message. */
 cornu_status cuda_check_on(const gpu *g, CUresult result, const char *call);
 
-/* dnn.c: make cuDNN ready at the first call. CORNU_UNSUPPORTED, with the reason, where it is absent
-   or does not take this GPU, at every call; CORNU_OUT_OF_MEMORY is not kept. */
+/* dnn.c: initialize cuDNN at the first call. If it is absent or does not support this GPU, every
+   call returns CORNU_UNSUPPORTED with the reason; after CORNU_OUT_OF_MEMORY the next call tries
+   again. */
 cornu_status cuda_dnn_open(gpu *g);
 
 /* Made of ops/ *.c: for each kind of operation its kernels. cuda_updates_enqueue does all of a
@@ -72,7 +72,7 @@ extern const gpu_kernel_list cuda_kernels[OP_COUNT];
    kernel's NAME_params. */
 typedef struct cuda_grid {
     unsigned x, y, z; /* blocks; 0 counts as 1 */
-    unsigned threads; /* of a block: a multiple of 32 */
+    unsigned threads; /* threads per block: a multiple of 32 */
     unsigned shared_bytes;
 } cuda_grid;
 cornu_status cuda_launch(gpu *g, cuda_function function, cuda_grid grid, const void *params);
@@ -86,9 +86,9 @@ cornu_status cuda_updates_prepare(gpu *g, const plan *p, const gpu_address *tens
                                   cuda_updates **out);
 cornu_status cuda_updates_enqueue(gpu *g, const cuda_updates *u);
 void cuda_updates_release(gpu *g, cuda_updates *u);
-/* Is this DENSE_BACKWARD_WEIGHTS done by the updates' launch, in one with the steps on its
-   variables? Then its inputs have to live to the step's end, and its outputs are never written. Not
-   where the caller forced another kernel. */
+/* True if the launch of the updates computes this DENSE_BACKWARD_WEIGHTS, fused with the updates
+   of its variables. Its inputs must then live until the end of the step, and its outputs are
+   never written. False if the caller forced another kernel. */
 bool cuda_updates_absorb(const gpu *g, const plan *p, const op *o);
 /* The end of the step: position + 1, samples, not_finite. Nothing where the loss's launch has done
    it (ops.h: cuda_loss_counts_step). */

@@ -1,4 +1,4 @@
-/* What there is, before a device is opened. */
+/* Lists the devices before one is opened. */
 #include "device/cuda/plugin/core.h"
 #include <cornu/tables.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ int cuda_count(char *reason, size_t size)
     return 0;
 }
 
-/* NVML knows without a context, which would take a moment and some of that memory. */
+/* NVML reports it without a context, which would take time and some of that memory. */
 static int64_t memory_free_of(const cuda_libraries *lib, CUdevice id, const char *bus_id)
 {
     nvmlDevice_t sensor;

@@ -28,8 +28,8 @@ static cornu_status open_handle(gpu *g)
     return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", c->dnn.lib->name);
 }
 
-/* What memory is lacking for today may be had tomorrow: then the device must not choose other
-   kernels, which give other bits. */
+/* A lack of memory is not remembered, as it may be temporary: the device must not choose other
+   kernels because of it, as these give other bits. */
 cornu_status cuda_dnn_open(gpu *g)
 {
     cuda_dnn *dnn = &cuda_of(g)->dnn;

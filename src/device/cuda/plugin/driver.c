@@ -3,7 +3,7 @@
 #include "device/cuda/plugin/core.h"
 #include <math.h>
 
-/* What cuBLASLt, cuDNN and the driver take when they load kernels at their first use. */
+/* Memory for the kernels that cuBLASLt, cuDNN and the driver load at their first use. */
 enum { RESERVE = 256 << 20, RESERVE_SHARE = 16 };
 
 /* ---- the calling thread ------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
    capabilities: code for each, and PTX of the lowest, which drivers compile for all above it. */
 #include "device/cuda/plugin/core.h"
 
-/* The assembler takes the file as it is; as C source it would be five times as long and slow to
-   compile. */
+/* The assembler includes the binary file directly; as C source it would be five times as long
+   and slow to compile. */
 __asm__(".section .rodata\n"
         ".balign 16\n"
         ".globl cuda_fatbin\n"
@@ -23,7 +23,7 @@ static int lowest(void)
     return least;
 }
 
-/* What toolkits begin with: 12 with 5.0, 13 with 7.5. */
+/* Minimum compute capabilities of toolkits: 5.0 for version 12, 7.5 for version 13. */
 enum { CUDA_12_FROM = 50, CUDA_13_FROM = 75 };
 
 cornu_status cuda_code_check(int capability)

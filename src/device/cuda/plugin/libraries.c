@@ -56,8 +56,9 @@ static const char *take_symbols(void *library, const symbol *symbols, void *to)
     return NULL;
 }
 
-/* By its name, then in the toolkit's folder; NULL with *why, where a library that is there but
-   cannot be opened is not passed over. The libraries stay open for the process's life. */
+/* Open a library by its name, then in the toolkit's folder. On failure returns NULL with the
+   reason in `why`, which prefers a library that exists but cannot be opened. Libraries stay open
+   until the process ends. */
 static void *open_library(const char *name, char *why, size_t size)
 {
     char path[512];
@@ -193,7 +194,7 @@ static cornu_status open_cudnn(cudnn_library *lib)
     return CORNU_OK;
 }
 
-/* Of the process: libraries cannot be opened twice, and what failed once is not tried again. */
+/* One outcome per process: libraries cannot be opened twice, and a failure is not tried again. */
 typedef struct outcome {
     cornu_status status;
     char why[512];

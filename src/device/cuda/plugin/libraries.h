@@ -23,7 +23,7 @@ typedef struct cuda_libraries {
     char versions[64]; /* "CUDA 13.0, cuBLASLt 13.1" */
 } cuda_libraries;
 
-/* cuDNN, which may be absent: only convolutions use it, and own kernels take its place. */
+/* cuDNN, which may be absent: only convolutions use it, and cornu's kernels can replace it. */
 typedef struct cudnn_library {
 #define DNN(name) FUNCTION(name)
 #include "device/cuda/plugin/libraries.def"
@@ -39,9 +39,9 @@ cornu_status cuda_libraries_get(const cuda_libraries **out);
 /* The same of cuDNN; CORNU_NOT_FOUND: "libcudnn.so.9 not found; install ...". */
 cornu_status cudnn_library_get(const cudnn_library **out);
 
-/* Every call's status goes through these: CORNU_DEVICE (CORNU_OUT_OF_MEMORY for the driver's) with
-   the call's and the error's names: "device cuda:0: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of
-   memory)". `call` may have its arguments behind it; a negative device is none in particular. */
+/* Every call's status goes through these: CORNU_DEVICE (CORNU_OUT_OF_MEMORY for the driver's)
+   with the call's and the error's names: "device cuda:0: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY
+   (out of memory)". `call` may include its arguments; a negative device means no particular one. */
 cornu_status cuda_check(const cuda_libraries *lib, int device, CUresult result, const char *call);
 cornu_status blas_check(const cuda_libraries *lib, int device, cublasStatus_t result,
                         const char *call);
@@ -54,7 +54,7 @@ bool cuda_is_lost(CUresult result);
 #define CU(g, call) cuda_check_on((g), cuda_of(g)->lib->call, #call)
 #define BLASLT(g, call) blas_check(cuda_of(g)->lib, (g)->number, cuda_of(g)->lib->call, #call)
 #define CUDNN(g, call) dnn_check(cuda_of(g)->dnn.lib, (g)->number, cuda_of(g)->dnn.lib->call, #call)
-/* Where something is given up after all work: a failure is a line of the log, and harms nobody. */
+/* For releasing resources after all work: a failure is only logged. */
 #define GIVE_UP_OF(g, lib, call)                                         \
     do {                                                                 \
         if ((lib)->call != 0)                                            \

@@ -1,4 +1,4 @@
-/* What the device does at most, measured by its own clock: about a second of probes. */
+/* Peak rates of the device, measured by its own clock with about a second of probes. */
 #include "base/philox.h"
 #include "device/cuda/plugin/core.h"
 #include "device/cuda/plugin/kernels/step.h"
@@ -35,7 +35,7 @@ typedef struct probe {
 
 typedef cornu_status probe_work(probe *b);
 
-/* Seconds of `times` runs in a row, the least of REPEATS. */
+/* Seconds of `times` runs in a row, the minimum of REPEATS. */
 static cornu_status seconds_of(probe *b, probe_work *work, int times, double *seconds)
 {
     gpu *g = b->g;
@@ -262,7 +262,7 @@ static cornu_status measure_product(probe *b, device_precision precision, double
             status = seconds_of(b, run_product, 1, &seconds);
         free_product(b);
         if (status != CORNU_OK && !b->c->context_lost)
-            break; /* as training would, which goes on by own kernels */
+            break; /* as in training, which continues with cornu's kernels */
         TRY(status);
         *rate = fmax(*rate, 2.0 * (double)n * (double)n * (double)n / seconds);
         if (seconds >= LONG_ENOUGH)

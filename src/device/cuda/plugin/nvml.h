@@ -1,5 +1,5 @@
-/* The few functions of NVML (libnvidia-ml.so.1, part of the driver) that are called, as NVIDIA's
-   reference documents them: the CUDA toolkit does not always come with its header. */
+/* Declarations of the few functions of NVML (libnvidia-ml.so.1, part of the driver) that are
+   called, from NVIDIA's reference, as the CUDA toolkit does not always include its header. */
 #ifndef DEVICE_CUDA_PLUGIN_NVML_H
 #define DEVICE_CUDA_PLUGIN_NVML_H
 
@@ -10,8 +10,8 @@ enum { NVML_TEMPERATURE_GPU = 0 };
 typedef struct nvmlMemory_t {
     unsigned long long total, free, used; /* bytes */
 } nvmlMemory_t;
-/* Of the reasons for lower clocks, those that slow a running program down: all but idle (1) and the
-   clocks an application asked for (2). */
+/* The reasons for lower clocks that slow a running program down: all except idle (1) and clocks
+   that an application requested (2). */
 #define NVML_THROTTLED(reasons) (((reasons) & ~3ull) != 0)
 
 nvmlReturn_t nvmlInit_v2(void);

@@ -1,4 +1,4 @@
-/* What the device says of itself, through NVML. */
+/* The device's sensors, read through NVML. */
 #include "device/cuda/plugin/core.h"
 
 enum { SUCCESS = 0 };

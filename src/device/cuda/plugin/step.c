@@ -1,11 +1,11 @@
-/* A step on the stream: operation by operation, or as a graph that was captured from that; and the
-   queue of steps in device memory, from which kernels read what changes. */
+/* A step on the stream: operation by operation, or as a graph captured from that; and the queue
+   of steps in device memory, from which kernels read the values that change. */
 #include "base/log.h"
 #include "device/cuda/plugin/core.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { POSITION_AT = 256, STEPS_AT = 512 }; /* in .fixed, behind the results */
+enum { POSITION_AT = 256, STEPS_AT = 512 }; /* offsets in .fixed, after the results */
 _Static_assert(sizeof(cuda_results) <= POSITION_AT, "the results end before the position");
 _Static_assert(sizeof(((cuda_results *)0)->metrics) >= sizeof(((step_results *)0)->metrics),
                "the device has room for all metrics");
@@ -132,8 +132,8 @@ static cornu_status enqueue_step(gpu *g, const prepared *p)
 
 /* ---- graphs ------------------------------------------------------------------------------ */
 
-/* What `enqueue` puts onto the stream becomes a graph instead. Relaxed: a library may load its
-   kernels meanwhile. */
+/* Begin to capture the work that `enqueue` puts on the stream. Relaxed mode: a library may load
+   its kernels meanwhile. */
 static cornu_status begin_capture(gpu *g)
 {
     return CU(g, cuStreamBeginCapture(cuda_of(g)->stream, CU_STREAM_CAPTURE_MODE_RELAXED));

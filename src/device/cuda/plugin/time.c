@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One warp is kept busy while the host puts the operations behind it: they then run back to back,
-   as in a graph, and not at the pace of the host's calls. At least about half a millisecond; and at
-   least twice as long as the host took the last time, which is long where cuDNN's calls are. */
+/* One warp is kept busy while the host enqueues the operations after it: they then run back to
+   back, as in a graph, and not at the pace of the host's calls. The delay is at least about half
+   a millisecond, and at least twice the host's last time, which is long for cuDNN's calls. */
 enum { DELAY_ROUNDS = 10000 };
 static const double HOST_TIMES = 2, DELAY_MOST = 0.2; /* seconds */
 static const double HOST_OF_OPERATION = 1e-4;         /* seconds, before the first is timed */
@@ -60,7 +60,7 @@ static int64_t rounds_for(const gpu *g, int operations)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Event 0 stands before the first operation, i + 1 behind operation i. */
+/* Event 0 is before the first operation, event i + 1 after operation i. */
 static cornu_status enqueue_timed(gpu *g, const prepared *p, const CUevent *events)
 {
     CUstream stream = cuda_of(g)->stream;
@@ -120,7 +120,8 @@ done:
 
 enum { EMPTY_KERNELS = 32, GAP_REPEATS = 5 };
 
-/* Behind `from`: empty kernels, each with an event behind it, or none but the last: `to`. */
+/* Enqueue event `from`, then empty kernels, each followed by an event, or only the last one:
+   `to`. */
 static cornu_status enqueue_empties(gpu *g, CUevent from, CUevent to, bool each)
 {
     CUstream stream = cuda_of(g)->stream;
@@ -135,7 +136,7 @@ static cornu_status enqueue_empties(gpu *g, CUevent from, CUevent to, bool each)
     return CORNU_OK;
 }
 
-/* Of one of them; the least, as the first time is cold. */
+/* Seconds per empty kernel; the minimum, as the first run is cold. */
 static cornu_status time_empties(gpu *g, const CUevent events[2], bool each, double *seconds)
 {
     *seconds = INFINITY;

@@ -16,7 +16,7 @@ typedef struct batch_norm_sums_params {
 
 typedef struct batch_norm_forward_params {
     sum_strips t;
-    const float *x, *gamma, *beta; /* gamma, beta: NULL where there is none */
+    const float *x, *gamma, *beta; /* gamma, beta: may be NULL */
     float *y;
     const sum2 *partials;
     int64_t partial_count;

@@ -1,5 +1,5 @@
-/* What the kernels share. They are plain C-like CUDA C++ that a host compiler can take too, given
-   the few names of CUDA that are used here. */
+/* Definitions shared by the kernels. These are plain C-like CUDA C++, which a host compiler also
+   accepts if it gets the few names of CUDA that are used here. */
 #ifndef DEVICE_CUDA_COMMON_CUH
 #define DEVICE_CUDA_COMMON_CUH
 
@@ -27,7 +27,7 @@ RULE sum2 sum2_make(float x, float y)
     i < (count);                                                \
     i += (int64_t)gridDim.x * blockDim.x
 
-/* The number of this thread in its grid, where there is one for each item. */
+/* The index of this thread in its grid, for kernels with one thread per item. */
 static __device__ inline int64_t thread_number(void)
 {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -62,8 +62,8 @@ static __device__ inline float times(float a, float b)
     return __fmul_rn(a, b);
 }
 
-/* Sum over groups of `lanes` threads that lie side by side (a power of two up to 32); all of them
-   get it. Every thread of the block must call it. */
+/* Sum over groups of `lanes` consecutive threads (a power of two up to 32); all of them get it.
+   Every thread of the block must call it. */
 static __device__ inline double lanes_sum(double value, int lanes)
 {
     for (int offset = lanes / 2; offset > 0; offset /= 2)
@@ -94,8 +94,7 @@ static __device__ inline float lanes_largest(float value, int lanes)
 }
 
 /* Sum over the block for every thread, of doubles or sum2; `partials`: 32 in shared memory. */
-template <typename number>
-static __device__ inline number block_sum(number value, number *partials)
+template <typename number> static __device__ inline number block_sum(number value, number *partials)
 {
     unsigned lane = threadIdx.x % WARP, warps = blockDim.x / WARP;
     value = lanes_sum(value, WARP);

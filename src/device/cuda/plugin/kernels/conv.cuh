@@ -1,12 +1,13 @@
-/* Convolutions as matrix products whose operands are gathered from the images while they are read.
-   Index k of the forward product is (kernel row, kernel column, channel), as weights lie; of the
-   gradient of the images (kernel row, kernel column, filter); of the weights' the positions. */
+/* Convolutions as matrix products whose operands are gathered from the images while they are
+   read. Index k of the forward product is (kernel row, kernel column, channel), the layout of
+   the weights; for the gradient of the images it is (kernel row, kernel column, filter); for the
+   gradient of the weights it is the position. */
 #ifndef DEVICE_CUDA_CONV_CUH
 #define DEVICE_CUDA_CONV_CUH
 
 #include "device/cuda/plugin/kernels/product.cuh"
 
-/* Where a window begins (forward) or a pixel lies (backward data) in an image with its padding. */
+/* The position of a window (forward) or a pixel (backward data) in a padded image. */
 struct conv_spot {
     int sample, row, column;
 };
@@ -99,7 +100,7 @@ struct conv_windows {
     }
 };
 
-/* A spot or a tap that lies outside of every image. */
+/* A spot or a tap outside every image. */
 #define CONV_NOWHERE (-(1 << 29))
 
 /* Forward, A: a row is an output's position. */
@@ -271,7 +272,8 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
 {
     alignas(16) __shared__ float shared[PRODUCT_SHARED];
     int64_t group = product_group(p.blocking);
-    matrix_operand b = matrix(p.b + group * p.blocking.n * p.blocking.k, p.blocking.n, p.blocking.k, 1);
+    matrix_operand b =
+        matrix(p.b + group * p.blocking.n * p.blocking.k, p.blocking.n, p.blocking.k, 1);
     windows_by_position a;
     a.p = &p;
     a.x = p.a + group * p.group_channels;

@@ -1,7 +1,7 @@
-/* Weight gradients of dense layers with the optimizer's step on them: dW = x' dy is computed tile
-   by tile and used where it stands, so that it never goes through memory. For few rows, where the
-   weights' own traffic is what takes the time. One launch for all such layers, and behind their
-   tiles the pieces of the other variables (update.h). */
+/* Weight gradients of dense layers fused with the optimizer's step: dW = x' dy is computed tile
+   by tile and used in registers, so that it is never written to memory. For few rows, when the
+   traffic of the weights takes most of the time. One launch for all such layers; after their
+   tiles come the pieces of the other variables (update.h). */
 #ifndef DEVICE_CUDA_KERNELS_DENSE_UPDATE_H
 #define DEVICE_CUDA_KERNELS_DENSE_UPDATE_H
 
@@ -27,7 +27,7 @@ typedef struct dense_update_params {
     const dense_update_layer *layers;
     const dense_update_tile *tiles; /* [tile_count], the first blocks' */
     int32_t tile_count;
-    int32_t rounding; /* of x and dy: product_rounding */
+    int32_t rounding; /* product_rounding of x and dy */
 } dense_update_params;
 #define OPTIMIZER(id, ...) typedef dense_update_params dense_update_##id##_params;
 #include "model/optimizers.def"

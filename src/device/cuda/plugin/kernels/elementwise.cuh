@@ -61,9 +61,9 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
-/* Row `row` of x for one of its threads; n = 0 where there is none. */
+/* Row `row` of x for one of its threads; n = 0 if there is no such row. */
 static __device__ inline row_view softmax_view(const float *x, int64_t row, int64_t rows, int64_t n,
-                                          int lanes)
+                                               int lanes)
 {
     row_view r;
     r.output = x + row * n;
@@ -130,10 +130,11 @@ static __device__ inline float drop(const dropout_params &p, float x, uint32_t b
     return p.x_or_y ? activate_back(p.activation, p.alpha, p.x_or_y[i], y) : y;
 }
 
-/* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed, layer;
-   e / 4, iteration), and those behind it. Four elements share a block of numbers; a shard may begin
-   within one. */
-static __device__ inline void drop_bits(uint64_t key, uint64_t iteration, uint64_t e, uint32_t bits[4])
+/* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed,
+   layer; e / 4, iteration), and the following words. Four elements share a block of numbers; a
+   shard may begin within a block. */
+static __device__ inline void drop_bits(uint64_t key, uint64_t iteration, uint64_t e,
+                                        uint32_t bits[4])
 {
     const uint64_t block = e / 4, next = block + 1;
     uint32_t more[4];
@@ -176,12 +177,14 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_dropout(drop
     }
 }
 
-/* Position `i` of an image of `height` x `width` x `channels` apart: sample, row, column, channel. */
+/* Position `i` of an image of `height` x `width` x `channels` apart: sample, row, column, channel.
+ */
 typedef struct image_position {
     int64_t n, row, column, channel;
 } image_position;
 
-static __device__ inline image_position position_of(int64_t i, int64_t height, int64_t width, int64_t channels)
+static __device__ inline image_position position_of(int64_t i, int64_t height, int64_t width,
+                                                    int64_t channels)
 {
     image_position at;
     int64_t rest = divide(i, channels, &at.channel);

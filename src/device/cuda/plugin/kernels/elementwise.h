@@ -1,4 +1,4 @@
-/* Operations that take each element, or each row, by itself. */
+/* Operations on single elements or single rows. */
 #ifndef DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 #define DEVICE_CUDA_KERNELS_ELEMENTWISE_H
 
@@ -55,8 +55,8 @@ typedef struct scale_params {
     float scale, offset;
 } scale_params;
 
-/* Four elements of one Philox block at a time. Backward, behind an activation, y also goes back
-   through that. */
+/* Four elements of one Philox block at a time. The backward pass also applies the derivative of
+   an activation before the dropout. */
 typedef struct dropout_params {
     cuda_clock clock;
     const float *x;
@@ -64,7 +64,7 @@ typedef struct dropout_params {
     int64_t count, per_sample;
     float rate;
     uint32_t stream;
-    const float *x_or_y; /* what the activation's derivative reads; NULL: there is none */
+    const float *x_or_y; /* input of the activation's derivative; NULL: no activation */
     int32_t activation;  /* activation_kind */
     float alpha;
 } dropout_params;

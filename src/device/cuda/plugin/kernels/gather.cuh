@@ -41,7 +41,7 @@ static __device__ inline float4 bytes_to_floats(const uint8_t *from)
     return v;
 }
 
-/* Elements begin..end-1 of one sample; four at a time where they lie so. */
+/* Elements begin..end-1 of one sample; four at a time if they are aligned. */
 static __device__ void write_plain(const gather_params &p, const cuda_step &s, int64_t row,
                                    int64_t begin, int64_t end)
 {
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS) cornu_gather(gather
 
 /* ---- randomly transformed, standardized --------------------------------------------------- */
 
-/* What is drawn for one sample and where its pixels come from. */
+/* The random transform of one sample, and the source of its pixels. */
 typedef struct drawn_transform {
     random_transform transform;
     affine_map map;
@@ -107,7 +107,7 @@ static __device__ inline float element(const cuda_step &s, int64_t at)
     return s.x_bytes ? (float)((const uint8_t *)s.x)[at] : ((const float *)s.x)[at];
 }
 
-/* Between which pixels one of the transformed image lies. */
+/* The source pixels around a pixel of the transformed image. */
 typedef struct pixel_neighbours {
     neighbours row, column;
 } pixel_neighbours;
@@ -241,7 +241,7 @@ static __device__ void standardize_by_itself(const standardization &st, float sc
 
 /* The resampled image, or the sample as it is, in its own numbers. */
 static __device__ void write_resampled(const gather_augmented_params &p, const cuda_step &s,
-                                   int64_t base, const drawn_transform &d, float *to)
+                                       int64_t base, const drawn_transform &d, float *to)
 {
     for (int64_t i = threadIdx.x; p.augments && i < s.height * s.width; i += blockDim.x) {
         pixel_neighbours n = find_neighbours(s, d, i);

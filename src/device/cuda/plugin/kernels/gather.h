@@ -1,7 +1,6 @@
-/* Samples into the network's input: scaled, randomly transformed where asked for, and their
-   targets. Blocks: x counts pieces of a sample, and one for its target where there is one; y counts
-   samples.
- */
+/* Gathers samples into the network's input, scaled and randomly transformed if requested, and
+   their targets. Blocks: x counts pieces of a sample, plus one for its target if it has one; y
+   counts samples. */
 #ifndef DEVICE_CUDA_KERNELS_GATHER_H
 #define DEVICE_CUDA_KERNELS_GATHER_H
 
@@ -18,13 +17,13 @@ typedef struct gather_params {
     float *x;                           /* [batch][count] */
     float *t;                           /* [batch][target_count], or NULL */
     float *weight;                      /* [batch], or NULL; with t */
-    int64_t batch, count, target_count; /* of one sample */
-    int64_t columns;                    /* of the target: classes, or 1 */
+    int64_t batch, count, target_count; /* count, target_count: numbers per sample */
+    int64_t columns;                    /* columns of the target: classes, or 1 */
 } gather_params;
 
-/* Where samples are randomly transformed or standardized. cornu_gather_augmented: each pixel by
-   itself. cornu_gather_whole, of which one block takes a whole sample: where what a pixel becomes
-   depends on the others. */
+/* For randomly transformed or standardized samples. cornu_gather_augmented: each pixel is
+   independent. cornu_gather_whole has one block per sample: for pixels that depend on the
+   others. */
 typedef struct gather_augmented_params {
     gather_params gather;
     augmentation augment;

@@ -1,9 +1,10 @@
-/* What the host and the own kernels share. Every kernel takes one struct by value, NAME_params, and
-   is called cornu_NAME; kernels.def lists them. Included by C and by CUDA C++.
+/* Declarations shared by the host and cornu's kernels. Every kernel has one struct parameter,
+   NAME_params, passed by value, and is called cornu_NAME; kernels.def lists them. Included by C
+   and by CUDA C++.
 
-   Tensors are 32-bit floats, NHWC; a convolution's kernel lies as [out][kh][kw][in / groups] on the
-   device. No kernel uses floating-point atomics: sums have a shape that the sizes alone give, so
-   the same inputs give the same bits. */
+   Tensors are 32-bit floats, NHWC; the layout of a convolution's kernel on the device is
+   [out][kh][kw][in / groups]. No kernel uses floating-point atomics: the order of each sum
+   depends only on the sizes, so the same inputs give the same bits. */
 #ifndef DEVICE_CUDA_KERNELS_H
 #define DEVICE_CUDA_KERNELS_H
 
@@ -13,13 +14,13 @@
 extern "C" {
 #endif
 
-/* What changes from one step to the next. Steps are queued: entry [*position % CUDA_QUEUE] belongs
-   to the step that is running; the loss's launch, or else the step's last kernel, adds 1 to
-   *position. */
+/* The values that change from one step to the next. Steps are queued: entry [*position %
+   CUDA_QUEUE] belongs to the running step; the launch of the loss, or else the step's last
+   kernel, adds 1 to *position. */
 #define CUDA_QUEUE 64
 typedef struct cuda_step {
-    const void *x, *y;     /* of the samples: the resident data set, or the staged batch */
-    const float *weight;   /* of them; NULL: 1 each */
+    const void *x, *y;     /* address of the samples: the resident data set, or the staged batch */
+    const float *weight;   /* weights of the samples; NULL: 1 each */
     const int64_t *index;  /* [batch] rows of x and y */
     const int64_t *sample; /* [batch] the samples' own numbers: key of augmentation */
     uint64_t seed;
@@ -27,13 +28,12 @@ typedef struct cuda_step {
     int64_t first; /* the first sample's place in the whole batch, of which this may be a shard */
     float learning_rate;
     float adam_alpha; /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t), computed by the host */
-    /* Of the samples: what their numbers are may change from step to step, the graph does not. */
+    /* The form of the samples, which may change between steps while the graph stays the same. */
     float x_scale;    /* the network sees x * x_scale */
     int32_t x_bytes;  /* 1: x holds bytes (uint8_t), 0: floats */
     int32_t y_labels; /* 1: y holds class numbers (int32_t), 0: floats */
     int32_t padding;
-    int64_t height, width,
-        channels; /* of its images (x_shape); read only where they are augmented */
+    int64_t height, width, channels; /* size of its images (x_shape); only read for augmentation */
 } cuda_step;
 
 /* Sums since the last reset: step_results as the device keeps it. */
@@ -55,7 +55,7 @@ typedef struct __attribute__((aligned(8))) sum2 {
 typedef struct cuda_clock {
     const cuda_step *steps; /* [CUDA_QUEUE] */
     const int64_t *position;
-    int64_t back; /* 1 for what runs behind the kernel that has counted the step already; else 0 */
+    int64_t back; /* 1 for a kernel that runs after the one that counts the step; else 0 */
 } cuda_clock;
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #define NORM_THREADS 256
 
 typedef struct layer_norm_forward_params {
-    const float *x, *gamma, *beta; /* gamma, beta: NULL where there is none */
+    const float *x, *gamma, *beta; /* gamma, beta: may be NULL */
     float *y, *mean, *inverse;     /* mean, inverse [rows]: NULL where not wanted */
     int64_t rows, n;
     int32_t lanes;

@@ -21,7 +21,7 @@ static __device__ inline void keep_largest(float4 *most, float4 x)
     keep_largest(&most->w, x.w);
 }
 
-/* What is left of a window's gradient goes to x, if it equals the window's largest. */
+/* Give the rest of a window's gradient to x, if x equals the window's maximum. */
 static __device__ inline void give(float *left, float x, float y, float *gets)
 {
     bool here = x == y;
@@ -60,7 +60,7 @@ static __device__ inline void fill(float4 *x, float value)
     x->x = x->y = x->z = x->w = value;
 }
 
-/* What an activation passes back of d; x is its output. */
+/* The gradient d through an activation; x is its output. */
 static __device__ inline float passed(float d, int kind, float alpha, float x)
 {
     return activate_back(kind, alpha, x, d);
@@ -146,8 +146,8 @@ static __device__ inline int divide_up(int a, int b)
     return (int)(((unsigned)a + (unsigned)b - 1) / (unsigned)b);
 }
 
-/* The taps of output position `out` that lie inside one side of length `size`: first, first +
-   dilation, ..., `count` of them. */
+/* The taps of output position `out` within one side of length `size`: first, first + dilation,
+   ..., `count` of them. */
 typedef struct pool_taps {
     int first, count;
 } pool_taps;
@@ -293,12 +293,12 @@ extern "C" __global__ void __launch_bounds__(POOL_THREADS, 4)
 
 /* ---- backward: any windows ----------------------------------------------------------------- */
 
-/* What input position (row, column) gets of the window at output position `out`: walk over the window as
-   the reference does, up to that position. */
+/* The gradient that input position (row, column) gets from the window at output position `out`:
+   walk over the window as the reference does, up to that position. */
 template <typename pack>
 static __device__ inline pack gradient_of_window(const pool_shape &s, const pool_position &p,
-                                              const int out[2], const pack *x, const pack *y,
-                                              const pack *dy)
+                                                 const int out[2], const pack *x, const pack *y,
+                                                 const pack *dy)
 {
     pool_taps rows = taps_of(s, 0, out[0], s.in_h), columns = taps_of(s, 1, out[1], s.in_w);
     int64_t at = out_index(s, p, out[0], out[1]);
@@ -314,7 +314,7 @@ static __device__ inline pack gradient_of_window(const pool_shape &s, const pool
     return gets;
 }
 
-/* Does the window at `out` have a tap at `at`? */
+/* True if the window at `out` has a tap at `at`. */
 static __device__ inline bool has_tap(const pool_shape &s, int side, int out, int at)
 {
     unsigned offset = (unsigned)(at + s.before[side] - out * s.stride[side]);

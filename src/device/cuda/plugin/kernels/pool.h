@@ -22,8 +22,8 @@ typedef struct max_pool_forward_params {
 } max_pool_forward_params;
 typedef max_pool_forward_params average_pool_forward_params;
 
-/* Where x is the output of an activation, its backward pass may follow in the same launch: dx then
-   goes back through that. */
+/* If x is the output of an activation, its backward pass may be fused: dx is then the gradient
+   of the activation's input. */
 typedef struct max_pool_backward_params {
     pool_shape s;
     const float *x, *y, *dy;

@@ -30,11 +30,11 @@ static __device__ inline float bend(float x, float slope)
     return x < 0 ? slope == 0 ? 0.0f : slope * x : x;
 }
 
-/* Brings one operand into shared memory, DEPTH elements of k of T rows (of C's columns for B) at a
-   time, as [k][row]: T + 4 floats from one k to the next. `Operand` says where elements
-   are: Operand::origin for a row, Operand::walk for a position along k that can be moved on,
-   get(origin, walk) for the element. ALONG_K: neighbouring threads take neighbours along k, else
-   neighbouring rows; whichever lie side by side in memory. */
+/* Copies one operand to shared memory, DEPTH elements of k of T rows (C's columns for B) at a
+   time, as [k][row] with T + 4 floats from one k to the next. `Operand` addresses the elements:
+   Operand::origin for a row, Operand::walk for an advancing position along k, get(origin, walk)
+   for the element. ALONG_K: neighbouring threads read neighbours along k, else neighbouring
+   rows, whichever are adjacent in memory. */
 template <int T, int DEPTH, bool ALONG_K, class Operand> struct tile_loader {
     enum {
         ITEMS = T * DEPTH / PRODUCT_THREADS,
@@ -53,12 +53,10 @@ template <int T, int DEPTH, bool ALONG_K, class Operand> struct tile_loader {
         o.start(walk, k);
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? ITEMS : 1); i++)
-            o.find(origins[i],
-                   row + (ALONG_K ? t / DEPTH + i * (PRODUCT_THREADS / DEPTH)
-                                  : t % T));
+            o.find(origins[i], row + (ALONG_K ? t / DEPTH + i * (PRODUCT_THREADS / DEPTH) : t % T));
     }
 
-    /* The next DEPTH elements into registers: 0 where there are none. */
+    /* Load the next DEPTH elements into registers; 0 outside the operand. */
     __device__ void load(const Operand &o, int rounding)
     {
 #pragma unroll
@@ -78,8 +76,8 @@ template <int T, int DEPTH, bool ALONG_K, class Operand> struct tile_loader {
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) {
             if (ALONG_K)
-                shared[(t % DEPTH) * (T + 4) + t / DEPTH +
-                       i * (PRODUCT_THREADS / DEPTH)] = items[i];
+                shared[(t % DEPTH) * (T + 4) + t / DEPTH + i * (PRODUCT_THREADS / DEPTH)] =
+                    items[i];
             else
                 shared[(t / T + i * STEP) * (T + 4) + t % T] = items[i];
         }
@@ -133,8 +131,8 @@ static __device__ void product_add_shares(int share, int thread, float *shared, 
 /* This block's tile. `shared`: PRODUCT_SHARED floats (PRODUCT_SHARED_32X32 for that tile), at a
    multiple of 16 bytes. */
 template <int TM, int TN, bool A_ALONG_K, bool B_ALONG_K, class A, class B>
-static __device__ void product_tile_run(const product_blocking &c, int64_t group, const A &a, const B &b,
-                                        float *shared)
+static __device__ void product_tile_run(const product_blocking &c, int64_t group, const A &a,
+                                        const B &b, float *shared)
 {
     enum {
         TILE_THREADS = TM * TN / 16,
@@ -182,7 +180,7 @@ static __device__ void product_tile_run(const product_blocking &c, int64_t group
         product_write(c, group, row + my_row, column + my_column, sums);
 }
 
-/* Of this block. */
+/* The group of this block. */
 static __device__ inline int64_t product_group(const product_blocking &c)
 {
     return (int64_t)blockIdx.x / c.tiles_m;
@@ -269,7 +267,8 @@ static __device__ inline float reduce_end(const reduce_slices_params &p, int64_t
     return bend(sum, p.slope);
 }
 
-extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_reduce_slices(reduce_slices_params p)
+extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS)
+    cornu_reduce_slices(reduce_slices_params p)
 {
     for (EACH(i, p.count)) {
         float sum = p.partials[i];
@@ -279,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS) cornu_reduce_slice
     }
 }
 
-/* Of few sums with many slices: their reads wait beside each other, not one after the other. */
+/* For few sums with many slices: the latencies of their reads overlap. */
 extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS)
     cornu_reduce_many_slices(reduce_many_slices_params p)
 {

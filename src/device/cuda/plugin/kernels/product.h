@@ -1,7 +1,7 @@
-/* Matrix products by own kernels, also those that convolutions are: C[m][n] = sum over k of A[m][k]
-   B[k][n], in tiles of C, one a block, and where there are few of them in slices of k (split-K),
-   whose partial sums reduce_slices adds in their order. The blocking follows from the sizes alone.
- */
+/* Matrix products by cornu's kernels, also for convolutions: C[m][n] = sum over k of A[m][k]
+   B[k][n], in tiles of C with one block each. Few tiles are also divided into slices of k
+   (split-K), whose partial sums reduce_slices adds in order. The blocking depends only on the
+   sizes. */
 #ifndef DEVICE_CUDA_KERNELS_PRODUCT_H
 #define DEVICE_CUDA_KERNELS_PRODUCT_H
 
@@ -19,26 +19,26 @@ typedef enum product_tile {
     PRODUCT_32X32
 } product_tile;
 
-/* What is rounded of the factors: nothing, to 10 or to 7 bits of fraction. */
+/* Rounding of the factors: none, to 10 or to 7 bits of fraction. */
 typedef enum product_rounding { ROUND_NOTHING, ROUND_TF32, ROUND_BF16 } product_rounding;
 
 /* Blocks: x counts groups, each of tiles_m tiles along m; y tiles along n; z slices of k. */
 typedef struct product_blocking {
-    int64_t m, n, k; /* of one group */
+    int64_t m, n, k; /* sizes of one group */
     int64_t tiles_m;
-    int64_t slice_depth; /* of k: a multiple of PRODUCT_DEPTH */
+    int64_t slice_depth; /* depth of a slice of k: a multiple of PRODUCT_DEPTH */
     int64_t stride;      /* from one row of C to the next */
     int64_t group_step;  /* from one group's C to the next */
     int64_t slice_step;  /* from one slice's C to the next */
     int32_t tile;        /* product_tile */
     int32_t rounding;    /* product_rounding */
     float *c;            /* the result, or the slices' partial sums */
-    const float *bias;   /* of a column of C, counted through the groups; NULL: none */
+    const float *bias;   /* per column of C, counted over the groups; NULL: none */
     float slope;         /* below 0: 1 linear, 0 relu, else leaky_relu; slices: 1 */
     int32_t padding;
 } product_blocking;
 
-/* C = A B, A B' and A' B of plain matrices, each row-major as it lies in memory. */
+/* C = A B, A B' and A' B of plain matrices, each row-major. */
 typedef struct product_params {
     product_blocking blocking;
     const float *a, *b;

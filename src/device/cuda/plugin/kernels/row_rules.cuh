@@ -1,6 +1,5 @@
-/* What the rules of device/rules that go by rows are made of here: a row is done by `lanes` threads
-   side by side, in floats as Keras does it on a GPU; metrics, and what rows add up to, have more
-   digits (rows.cuh). */
+/* Primitives for the row rules of device/rules on CUDA: `lanes` consecutive threads process a
+   row, in floats as Keras does on a GPU; metrics and sums over rows have more digits (rows.cuh). */
 #ifndef DEVICE_CUDA_ROW_RULES_CUH
 #define DEVICE_CUDA_ROW_RULES_CUH
 
@@ -28,7 +27,7 @@ static __device__ inline void put_gradient(const row_view *r, int64_t i, row_num
     r->gradient[i] = value * r->weight / r->rows;
 }
 
-/* Of a softmax the loss knows the value. */
+/* The loss already has the value of a softmax. */
 static __device__ inline void put_activated(const row_view *r, int64_t i, row_number probability)
 {
     r->activated[i] = r->activation == ACTIVATION_SOFTMAX
@@ -79,7 +78,7 @@ static __device__ inline row_view without_gradient(const row_view *r)
 #define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
 #define row_abs(a) fabsf(a)
 #define row_exp(a) expf(a)
-#define row_exp_negative(a) expf(a) /* that of 0 is exactly 1 */
+#define row_exp_negative(a) expf(a) /* exp(0) is exactly 1 */
 #define row_log(a) logf(a)
 #define row_log1p(a) log1pf(a)
 #define row_first_output(r) first_largest((r)->output, r)

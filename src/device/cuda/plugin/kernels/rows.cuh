@@ -1,5 +1,5 @@
-/* Losses and metrics over rows, by the rules of device/rules: each thread of a row has a partial sum
-   of its value, which the block then adds. */
+/* Losses and metrics over rows, by the rules of device/rules: each thread of a row has a partial
+   sum of its value, which the block then adds. */
 #include "device/cuda/plugin/kernels/row_rules.cuh"
 #include "device/cuda/plugin/kernels/rows.h"
 #include "device/cuda/plugin/kernels/step.cuh"
@@ -72,7 +72,7 @@ static __device__ sum2 sum_rows(const rows_params &p, int metric, sum2 *shared)
     return block_sum(sum2_settled(sum), shared);
 }
 
-/* By one thread: `sum` over all rows into the results. */
+/* Called by one thread: adds `sum` over all rows to the results. */
 static __device__ inline void add_result(const rows_params &p, int metric, sum2 of_rows)
 {
     double sum = (double)of_rows.x + (double)of_rows.y;

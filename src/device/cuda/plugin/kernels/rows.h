@@ -1,5 +1,5 @@
-/* Loss and metrics over rows: the last activation where the loss reads behind it, the loss with its
-   gradient, the metrics, and the sums of cuda_results, in one launch. */
+/* Loss and metrics over rows in one launch: the last activation if the loss reads its output,
+   the loss with its gradient, the metrics, and the sums of cuda_results. */
 #ifndef DEVICE_CUDA_KERNELS_ROWS_H
 #define DEVICE_CUDA_KERNELS_ROWS_H
 
@@ -11,20 +11,20 @@
 
 typedef struct rows_metric {
     int32_t id;   /* metric_id */
-    int32_t slot; /* of cuda_results.metrics */
+    int32_t slot; /* index into cuda_results.metrics */
     int64_t k;
 } rows_metric;
 
 typedef struct rows_params {
-    const float *output; /* what the loss reads: [rows][n] */
+    const float *output; /* input of the loss: [rows][n] */
     const float *target; /* [rows][targets] */
     const float *weight; /* [batch]: of each sample's loss; NULL: 1 */
     float *gradient;     /* [rows][n], or NULL */
-    float *activated;    /* activation(output) is written here; NULL: there is no activation */
-    const float *judged; /* what the metrics read: [rows][n] */
+    float *activated;    /* result activation(output); NULL: no activation */
+    const float *judged; /* input of the metrics: [rows][n] */
     int64_t rows, n, targets, batch;
     int32_t activation; /* ACTIVATION_SOFTMAX or _SIGMOID */
-    int32_t loss;       /* loss_id; -1: metrics alone */
+    int32_t loss;       /* loss_id; -1: only metrics */
     int32_t logits;
     int32_t lanes; /* threads a row: a power of two up to 32 */
     int32_t metric_count;

@@ -1,4 +1,4 @@
-/* What the rules of device/rules that go element by element are made of here. */
+/* Primitives for the elementwise rules of device/rules on CUDA. */
 #ifndef DEVICE_CUDA_RULES_CUH
 #define DEVICE_CUDA_RULES_CUH
 

@@ -4,7 +4,7 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/step.h"
 
-/* By one thread, behind everything that reads *position as this step's (cuda_clock.back). */
+/* Called by one thread, after all kernels that read *position as this step's (cuda_clock.back). */
 static __device__ inline void count_step(int64_t *position, cuda_results *results, int64_t batch,
                                          bool has_loss)
 {

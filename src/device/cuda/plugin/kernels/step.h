@@ -4,7 +4,7 @@
 
 #include "device/cuda/plugin/kernels/kernels.h"
 
-/* One thread: *position + 1, and what the results count besides loss and metrics. */
+/* One thread: adds 1 to *position, and updates the counts in the results. */
 typedef struct end_step_params {
     int64_t *position;
     cuda_results *results;
@@ -26,8 +26,8 @@ typedef struct probe_fma_params {
     float scale, offset, never;
 } probe_fma_params;
 
-/* x[i] = x[i] scale in place: 8 bytes moved an element. count: a multiple of 4. Data that should
-   come from the last-level cache is best read by several launches one after the other. */
+/* x[i] = x[i] scale in place: moves 8 bytes per element. count: a multiple of 4. To read data
+   from the last-level cache, use several launches in a row. */
 typedef struct probe_copy_params {
     float *x;
     int64_t count;

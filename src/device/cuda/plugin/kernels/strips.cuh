@@ -5,7 +5,7 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/sums.h"
 
-/* This thread's column, which may lie past the last, and its rows: begin, begin + step ... < end */
+/* This thread's column, which may be past the last, and its rows: begin, begin + step ... < end */
 typedef struct strip_walk {
     int64_t column, begin, end;
     int step;
@@ -39,8 +39,9 @@ static __device__ inline sum2 strip_sum(const sum_strips &t, sum2 value, sum2 *s
 }
 
 /* Both sums of the partial sums of this thread's column. */
-static __device__ inline void total_of(const sum_strips &t, const strip_walk &w, const sum2 *partials,
-                                       int64_t count, sum2 *shared, sum2 *first, sum2 *second)
+static __device__ inline void total_of(const sum_strips &t, const strip_walk &w,
+                                       const sum2 *partials, int64_t count, sum2 *shared,
+                                       sum2 *first, sum2 *second)
 {
     sum2 a = sum2_of(0), b = sum2_of(0);
     for (int64_t i = (int)threadIdx.x / t.width; w.active && i < count; i += w.step) {

@@ -11,11 +11,11 @@
 /* The blocking of rows and columns; blocks: x strips of columns, y ranges of rows. */
 typedef struct sum_strips {
     int64_t rows, columns;
-    int64_t block_rows; /* of one block */
+    int64_t block_rows; /* rows per block */
     int32_t width;
 } sum_strips;
 
-/* partials[blockIdx.y][column], or, where there is one partial sum only, `sums` themselves */
+/* partials[blockIdx.y][column], or `sums` directly if there is only one partial sum */
 typedef struct column_sums_params {
     sum_strips t;
     const float *x; /* [rows][columns] */

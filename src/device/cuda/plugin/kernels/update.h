@@ -1,5 +1,5 @@
-/* The optimizer's step on all variables at once. Every variable is divided into pieces of
-   UPDATE_PIECE elements, a block each; a table in device memory says where they lie. */
+/* The optimizer's step on all variables in one launch. Every variable is divided into pieces of
+   UPDATE_PIECE elements with one block each; a table in device memory has their addresses. */
 #ifndef DEVICE_CUDA_KERNELS_UPDATE_H
 #define DEVICE_CUDA_KERNELS_UPDATE_H
 
@@ -14,7 +14,7 @@ typedef struct update_piece {
     const float *g;
     float *slot[3]; /* the optimizer row's slots, NULL where this configuration has none */
     int32_t count;
-    int32_t square; /* which of the square sums is this variable's */
+    int32_t square; /* index of this variable's square sum */
 } update_piece;
 
 typedef struct update_params {

@@ -1,4 +1,4 @@
-/* Activations that stand alone, and what dense layers and convolutions use of them. */
+/* Separate activations, and the functions that dense layers and convolutions use. */
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/ops/ops.h"
 

@@ -11,7 +11,7 @@ static gpu_strips strips_of(const plan *p, const op *o, int64_t blocks)
     return gpu_strips_of(rows, columns, SUM_THREADS, blocks);
 }
 
-/* The partial sums, and behind them their sums. */
+/* Scratch memory: the partial sums, followed by their sums. */
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
     (void)g, (void)state;
@@ -20,7 +20,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     return CORNU_OK;
 }
 
-/* What the second kernel reads: the partial sums themselves, or one that they were reduced to. */
+/* The second kernel's input: the partial sums, or the single one that they were reduced to. */
 static cornu_status reduce_partials(const gpu_op *r, const gpu_strips *t, const sum2 **from,
                                     int64_t *count)
 {

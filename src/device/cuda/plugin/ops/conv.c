@@ -1,11 +1,11 @@
-/* Convolutions by own kernels ("direct"), which take everything; cudnn.c is asked first. */
+/* Convolutions by cornu's kernels ("direct"), which accept everything; cudnn.c is tried first. */
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 
 typedef struct conv_state {
     conv_params params; /* without operands and blocking */
     product product;
-    int64_t positions; /* of y */
+    int64_t positions; /* positions of y */
 } conv_state;
 
 static conv_params params_of(const gpu_conv_roles *r, const window2d *w)

@@ -1,23 +1,25 @@
-/* Dense layers by cuBLASLt. It thinks in column-major matrices, which are the transposes of ours in
-   the same memory, so that its matrix A is always the operation's second input and B the first:
+/* Dense layers by cuBLASLt. It expects column-major matrices, which are the transposes of
+   cornu's in the same memory, so that its matrix A is always the operation's second input and B
+   the first:
 
      forward           y'  = W' x'    A = W  [units x in]       B = x  [in x rows]
      backward data     dx' = W dy'    A = W, transposed         B = dy [units x rows]
      backward weights  dW' = dy' x    A = dy [units x rows]     B = x, transposed
 
-   The same bits each time: cuBLAS's guide promises that on GPUs of one kind as long as a single
-   stream is active, and for cublasLtMatmul with a workspace of the caller's own in any case,
-   split-K included (a counter in the workspace, or a kernel of its own, keeps their order). Both
-   hold here, and the algorithm comes from a heuristic that knows only sizes and the GPU.
+   The results are the same bits each time: cuBLAS's guide promises that on GPUs of one model
+   while only one stream is active, and for cublasLtMatmul with a workspace from the caller in
+   any case, including split-K (a counter in the workspace, or a separate kernel, keeps the
+   order). Both conditions are met here, and the heuristic chooses the algorithm only from the
+   sizes and the GPU.
 
-   relu is not left to cuBLASLt: its max(x, 0) turns NaN into 0, and training would not notice.
+   cuBLASLt's relu is not used: its max(x, 0) turns NaN into 0, and training would not notice.
 
-   An algorithm that the heuristic names may still fail when it runs; whatever fails before a
-   product has run once makes the own kernels of dense.c take its place. */
+   An algorithm from the heuristic may still fail when it runs; after any failure before a
+   product has run once, the kernels of dense.c replace it. */
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 
-#define WORKSPACE_MOST ((uint64_t)32 << 20) /* what NVIDIA recommends for its largest GPUs */
+#define WORKSPACE_MOST ((uint64_t)32 << 20) /* NVIDIA's recommendation for its largest GPUs */
 #define ALIGNMENT 16                        /* bytes; all tensors have at least this */
 enum { RESULTS = 8 };
 
@@ -29,7 +31,7 @@ typedef struct blas_state {
     size_t workspace;
     bool in_epilogue;         /* the bias is added, or its gradient summed, by cuBLASLt */
     int64_t a_count, b_count; /* elements */
-    size_t a_at, b_at, bytes; /* in scratch: A and B in bfloat16; all of it */
+    size_t a_at, b_at, bytes; /* offsets in scratch: A and B in bfloat16; total size */
 } blas_state;
 
 static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
@@ -106,7 +108,7 @@ static cornu_status make_preference(gpu *g, cublasLtMatmulPreference_t *out)
     return CORNU_OK;
 }
 
-/* The heuristic's first algorithm with this epilogue; CORNU_UNSUPPORTED where there is none. */
+/* The heuristic's first algorithm with this epilogue; CORNU_UNSUPPORTED if there is none. */
 static cornu_status find_algorithm(gpu *g, blas_state *s, cublasLtMatmulPreference_t preference,
                                    cublasLtEpilogue_t epilogue)
 {
@@ -133,8 +135,8 @@ static cornu_status find_algorithm(gpu *g, blas_state *s, cublasLtMatmulPreferen
                        cuda_of(g)->lib->cublasLtGetStatusString(status));
 }
 
-/* What cuBLASLt may do with the bias or its gradient. The sums of the gradient are not products:
-   they are left to it only where it does not round what it reads. */
+/* The epilogue for the bias or its gradient. The sums of the gradient are not products, so
+   cuBLASLt computes them only if it does not round its inputs. */
 static cublasLtEpilogue_t wanted_epilogue(const gpu *g, const op *o)
 {
     if (o->kind == OP_DENSE_FORWARD && o->in[2] != NO_TENSOR &&
@@ -161,7 +163,7 @@ done:
     return status;
 }
 
-/* Workspace, and behind it the factors in bfloat16; the column sums come after both are used. */
+/* Workspace, followed by the factors in bfloat16; the column sums reuse this memory after both. */
 static void assign_scratch(const gpu *g, const op *o, blas_state *s)
 {
     s->bytes = s->workspace;

@@ -1,19 +1,19 @@
-/* Convolutions by cuDNN, on images and weights as they lie: NHWC, and [out][kh][kw][in / groups],
-   which is what cuDNN calls NHWC of a filter. Own kernels transpose each operand to NCHW, and the
-   result back, where cuDNN is faster so: for the weights' gradients in fp32
-   (docs/experiments/cuda.md, G8). CORNU_CUDNN_LAYOUT gives all convolutions one layout, so that
-   both can be timed: an operation's time holds its transposes, of which kept images would save
-   some.
+/* Convolutions by cuDNN in the layouts of the device: NHWC images and [out][kh][kw][in / groups]
+   weights, which cuDNN calls the NHWC layout of a filter. Where cuDNN is faster with NCHW,
+   cornu's kernels transpose each operand and the result: for the weights' gradients in fp32
+   (docs/experiments/cuda.md, G8). CORNU_CUDNN_LAYOUT sets one layout for all convolutions, so
+   that both can be timed; an operation's time includes its transposes, some of which would not
+   be needed if the images stayed transposed.
 
-   Of its algorithms only those are taken that cuDNN calls deterministic; which of them, its
-   heuristic says from the sizes and the GPU. "cudnn_winograd" has those by Winograd's algorithm,
-   where the heuristic prefers one of them, unless exact convolution is asked for; "cudnn" those
-   that add up the definition's own products. Fourier transforms would need NCHW. Its relu drops NaN
-   (cudnnConvolutionBiasActivationForward refuses CUDNN_PROPAGATE_NAN), so that at most the bias is
-   left to it. bf16: images, weights and the result are bfloat16, sums 32 bits.
+   Only algorithms that cuDNN calls deterministic are used; its heuristic chooses among them by
+   the sizes and the GPU. "cudnn_winograd" has the Winograd algorithms, if the heuristic prefers
+   one and exact convolution is not requested; "cudnn" has those that add the products of the
+   definition. Fourier transforms would need NCHW. cuDNN's relu drops NaN
+   (cudnnConvolutionBiasActivationForward refuses CUDNN_PROPAGATE_NAN), so cuDNN adds at most the
+   bias. bf16: images, weights and the result are bfloat16, sums have 32 bits.
 
-   cuDNN is a library that may be absent, or not work on this GPU: whatever fails before a
-   convolution has run once makes the own kernels of conv.c take its place. */
+   cuDNN may be absent, or not work on this GPU: after any failure before a convolution has run
+   once, the kernels of conv.c replace it. */
 #include "device/cuda/plugin/ops/cudnn.h"
 #include "base/env.h"
 #include "device/cuda/plugin/ops/product.h"
@@ -39,7 +39,8 @@ static bool accepts(const gpu *g, const plan *p, const op *o, const char **why)
     return r.x->count <= INT32_MAX && r.y->count <= INT32_MAX && r.w->count <= INT32_MAX;
 }
 
-/* Of a lower precision: it is that of the definition's factors. */
+/* A lower precision is defined as the rounding of the definition's factors, so Winograd needs
+   fp32. */
 static bool accepts_winograd(const gpu *g, const plan *p, const op *o, const char **why)
 {
     const window2d *w = &o->a.window;
@@ -153,13 +154,14 @@ static cornu_status describe(gpu *g, const plan *p, const op *o, dnn_state *s)
     return s->adds_bias ? describe_bias(g, s) : CORNU_OK;
 }
 
-/* Does cuDNN get copies of x, w and y? */
+/* True if cuDNN gets copies of x, w and y. */
 static bool is_staged(const gpu *g, const dnn_state *s)
 {
     return g->precision == PRECISION_BF16 || s->nchw;
 }
 
-/* Workspace, and behind it the copies of x, w and y; the column sums come after all are used. */
+/* Workspace, followed by the copies of x, w and y; the column sums reuse this memory after all
+   of them. */
 static void assign_scratch(const gpu *g, const op *o, dnn_state *s)
 {
     s->bytes = s->workspace;

@@ -12,23 +12,23 @@ typedef struct dnn_state {
     cudnnActivationDescriptor_t identity;
     int algorithm;
     size_t workspace;
-    bool adds_bias;   /* in the convolution's call */
+    bool adds_bias;   /* the convolution's call adds the bias */
     int64_t count[3]; /* elements of x, w, y */
     int64_t filters;
-    size_t at[3], bytes; /* in scratch: x, w, y as cuDNN gets them; all of it */
+    size_t at[3], bytes; /* offsets in scratch: x, w, y for cuDNN; total size */
     bool nchw;           /* it gets them as [n][c][h][w], in floats */
-    int64_t channels[3]; /* of x, w and y: the last dimension as they lie */
+    int64_t channels[3]; /* last dimension of x, w and y in their layout */
     int64_t places[3];   /* rows times columns of them */
 } dnn_state;
 
-/* Is it a refusal of cuDNN's, which comes before anything is launched? */
+/* True for a refusal by cuDNN, which comes before any launch. */
 static inline bool cudnn_is_refusal(cudnnStatus_t status)
 {
     return CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED ||
            CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_BAD_PARAM;
 }
 
-/* As dnn_check, but all failures for want of anything but memory are refusals. */
+/* As dnn_check, but all failures except a lack of memory are refusals. */
 static inline cornu_status cudnn_ask(gpu *g, cudnnStatus_t result, const char *call)
 {
     cornu_status status = dnn_check(cuda_of(g)->dnn.lib, -1, result, call);

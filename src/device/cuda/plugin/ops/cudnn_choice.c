@@ -1,5 +1,5 @@
-/* Which of cuDNN's algorithms a convolution goes by: the heuristic's first of those that are
-   deterministic, from the sizes and the GPU. */
+/* The choice of cuDNN's algorithm for a convolution: the heuristic's first deterministic one for
+   the sizes and the GPU. */
 #include "device/cuda/plugin/ops/cudnn.h"
 
 enum { RESULTS = 16 };
@@ -120,7 +120,7 @@ static cornu_status take_first(gpu *g, const algorithm *found, int count, int on
     return status;
 }
 
-/* Those by Winograd's algorithm before the first of the others. */
+/* Choose among the Winograd algorithms that come before the first other one. */
 static cornu_status choose_winograd(gpu *g, const algorithm *found, int count, size_t most,
                                     dnn_state *s)
 {
@@ -133,7 +133,7 @@ static cornu_status choose_winograd(gpu *g, const algorithm *found, int count, s
     return status_fail(CORNU_UNSUPPORTED, "cuDNN's heuristic prefers the definition's products");
 }
 
-/* Only one algorithm adds a bias without an activation: it comes first where there is one. */
+/* Only one algorithm adds a bias without an activation, so it comes first if there is a bias. */
 static cornu_status choose_plain(gpu *g, algorithm *found, int count, size_t most, dnn_state *s)
 {
     enum { WITH_BIAS = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM };

@@ -1,5 +1,5 @@
-/* y = act(x W + b), dx = dy W', dW = x' dy and db; x [rows][in], W [in][units]. The own kernels
-   ("tiled") take everything; cublaslt.c is asked first. */
+/* y = act(x W + b), dx = dy W', dW = x' dy and db; x [rows][in], W [in][units]. cornu's kernels
+   ("tiled") accept everything; cublaslt.c is tried first. */
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 

@@ -24,7 +24,7 @@ static cuda_grid grid_of(const gather_params *p, int64_t pieces)
     return grid;
 }
 
-/* Does what a pixel becomes depend on the others? */
+/* True if the result of a pixel depends on other pixels. */
 static bool needs_whole(const augmentation *a, const standardization *st)
 {
     return a->channel_shift_range != 0 || a->brightens || st->samplewise_center;
@@ -40,7 +40,7 @@ static cornu_status enqueue_augmented(const gpu_op *r)
                                  .augments = augmentation_any(a)};
     if (needs_whole(a, &p.standardize))
         return cuda_launch(r->g, CUDA_gather_whole, grid_of(&p.gather, 1), &p);
-    /* The samples' own shape is not known yet; the kernel goes on in strides of the grid. */
+    /* The samples' shape is not known yet; the kernel uses a grid-stride loop. */
     int64_t pixels = s->rank == 4 ? s->dim[1] * s->dim[2] : p.gather.count;
     cuda_grid grid = grid_of(&p.gather, gpu_blocks(pixels, GATHER_PIXELS, 0));
     return cuda_launch(r->g, CUDA_gather_augmented, grid, &p);

@@ -10,7 +10,7 @@ _Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
  */
 
 enum {
-    SHARED_THREADS = 256 /* of a block, where there are several */
+    SHARED_THREADS = 256 /* threads of a block, if there are several */
 };
 
 typedef struct rows_blocking {

@@ -7,8 +7,8 @@
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/kernels/sums.h"
 
-/* For each operation of ops.def the kernels that run it, in the order in which they are asked;
-   gpu_kernel_list. ops.c makes cuda_kernels of all of them: an operation without a list does not
+/* The kernels of each operation of ops.def, in the order in which they are tried
+   (gpu_kernel_list). ops.c collects them in cuda_kernels: an operation without a list does not
    link. */
 #define OP(id, name, ...) extern const gpu_kernel *const cuda_##name[];
 #include "step/ops.def"
@@ -28,15 +28,15 @@ cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count)
 /* update.c: what cuda_updates_absorb says as the first kernel of cuda_dense_backward_weights. */
 extern const gpu_kernel cuda_dense_with_updates;
 
-/* loss.c: the last activation, the loss and the metrics behind it, in one launch. */
+/* loss.c: the last activation, the loss and the metrics in one launch. */
 extern const gpu_kernel cuda_head;
-/* loss.c: does the loss's launch also end the step's count? Then cuda_end_step_enqueue has nothing
-   to do, and what runs behind the loss finds its step one entry back. */
+/* loss.c: true if the launch of the loss also counts the step. Then cuda_end_step_enqueue has
+   nothing to do, and kernels after the loss find their step one entry back. */
 bool cuda_loss_counts_step(const plan *p);
 /* The clock as this operation has to read it. */
 cuda_clock cuda_clock_of(const gpu_op *r);
 
-/* sums.c: as kernels take it, and its grid. */
+/* sums.c: the strips as kernel parameters, and their grid. */
 sum_strips cuda_strips_params(const gpu_strips *t);
 cuda_grid cuda_strips_grid(const gpu_strips *t);
 
@@ -48,7 +48,7 @@ static inline sum2 cuda_share(int64_t n)
     return (sum2){high, (float)(share - (double)high)};
 }
 
-/* Blocks of so many threads. */
+/* A grid of `blocks` blocks of `block` threads. */
 static inline cuda_grid cuda_line(int64_t blocks, unsigned block)
 {
     return (cuda_grid){.x = (unsigned)blocks, .threads = block};

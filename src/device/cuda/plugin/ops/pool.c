@@ -1,5 +1,5 @@
-/* Pooling. Two kernels for the backward pass of max pooling: windows that lie apart give their
-   gradient away, others are gathered by the elements that they reach. */
+/* Pooling. Two kernels for the backward pass of max pooling: windows that do not overlap scatter
+   their gradient; with overlapping windows each input element gathers from its windows. */
 #include "device/cuda/plugin/kernels/pool.h"
 #include "device/cuda/plugin/ops/ops.h"
 

@@ -2,8 +2,9 @@
 
 enum {
     BLOCKS_WANTED = 264, /* two for each multiprocessor of the largest GPUs of today */
-    SLICE_LEAST = 128,   /* of k: below, reducing the slices costs more than they save */
-    SLICES_MANY = 32,    /* from here on each sum of them is made by several threads */
+    SLICE_LEAST =
+        128, /* minimum depth of a slice: below, reducing the slices costs more than they save */
+    SLICES_MANY = 32, /* from here on each sum of them is made by several threads */
     SUM_PER_THREAD = 2,
     FEW = 32 /* rows or columns of a flat tile */
 };
@@ -29,7 +30,7 @@ static const struct {
                   [PRODUCT_32X128] = {32, 128},
                   [PRODUCT_32X32] = {32, 32}};
 
-/* Elements that the tiles of a product cover, those beside it too. */
+/* Elements that the tiles of a product cover, including those outside it. */
 static int64_t covered(int64_t m, int64_t n, product_tile tile)
 {
     int64_t rows = tile_sizes[tile].rows, columns = tile_sizes[tile].columns;
@@ -49,7 +50,7 @@ static product_tile choose_tile(int64_t m, int64_t n, unsigned tiles)
     return tile;
 }
 
-/* As many slices of k as fill the GPU. */
+/* Choose enough slices of k to fill the GPU. */
 static void choose_slices(product *q, int64_t blocks)
 {
     int64_t k = q->blocking.k, slices = BLOCKS_WANTED / blocks;

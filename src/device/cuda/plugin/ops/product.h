@@ -12,8 +12,8 @@
 typedef struct product {
     product_blocking blocking;
     int64_t tiles_n, groups, slices;
-    int64_t count, columns; /* of the whole result: elements, and of a row (bias counts those) */
-    size_t scratch_bytes;   /* for the slices' partial sums */
+    int64_t count, columns; /* elements of the whole result, and of a row (as counted for bias) */
+    size_t scratch_bytes;   /* scratch memory for the slices' partial sums */
 } product;
 
 /* Choose the blocking of `groups` products of [m][k] and [k][n]. A row of C has `stride` elements;
@@ -21,14 +21,13 @@ typedef struct product {
    be too large. */
 cornu_status product_choose(const gpu *g, int64_t m, int64_t n, int64_t k, int64_t groups,
                             unsigned tiles, int64_t stride, int64_t group_step, product *out);
-/* `params`: the kernel's, which begins with the blocking; all else is filled in. bias: 0 for
-   none. One launch; one more where there are slices; one more where the activation does not go into
-   the epilogue.
- */
+/* `params` are the kernel's parameters, which begin with the blocking; this call fills in the
+   blocking, the caller the rest. bias: 0 for none. One launch, one more for slices, and one more
+   for an activation that the epilogue cannot do. */
 cornu_status product_enqueue(gpu *g, cuda_function kernel, const product *q,
                              product_blocking *params, gpu_address scratch, gpu_address bias,
                              gpu_address c, activation act);
-/* Of activations that bend at 0: linear, relu, leaky_relu. The others: false. */
+/* The slope of a piecewise linear activation: linear, relu, leaky_relu. False for others. */
 bool product_slope(activation act, float *slope);
 
 static inline const float *device_floats(gpu_address p)

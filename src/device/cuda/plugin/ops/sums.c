@@ -1,4 +1,4 @@
-/* Column sums, and the square sum that stands alone. */
+/* Column sums, and the separate square sum. */
 #include "device/cuda/plugin/ops/ops.h"
 
 sum_strips cuda_strips_params(const gpu_strips *t)

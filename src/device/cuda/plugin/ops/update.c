@@ -1,5 +1,5 @@
-/* All UPDATE operations of a plan in one launch, behind everything else of the step; with them the
-   weight gradients of dense layers that see few rows (kernels/dense_update.h). */
+/* All UPDATE operations of a plan in one launch, after all other operations of the step; it
+   includes the weight gradients of dense layers with few rows (kernels/dense_update.h). */
 #include "device/cuda/plugin/core.h"
 #include "device/cuda/plugin/kernels/dense_update.h"
 #include "device/cuda/plugin/kernels/product.h"
@@ -12,7 +12,7 @@ _Static_assert(OPTIMIZER_SLOTS_MAX == 3, "update_piece has room for these");
 
 struct cuda_updates {
     cuda_function function;
-    dense_update_params params; /* .update alone where no tiles are there */
+    dense_update_params params; /* only .update if there are no tiles */
     bool sums_squares;          /* SQUARE_SUM operations are done here */
     update_squares_params squares;
     update_squares_reduce_params squares_reduce;
@@ -23,8 +23,8 @@ struct cuda_updates {
 /* ---- which weight gradients are fused ---------------------------------------------------------
  */
 
-/* With more rows the products take longer than the weights' traffic, and a library does them
-   faster than these tiles of 64 x 64. */
+/* With more rows the products take longer than the weights' traffic, and a library is faster
+   than these tiles of 64 x 64. */
 enum { DENSE_ROWS_MOST = 128 };
 
 /* The UPDATE of the variable whose gradient is `t`, or NULL. */
@@ -62,7 +62,7 @@ bool cuda_updates_absorb(const gpu *g, const plan *p, const op *o)
            (o->out[1] == NO_TENSOR || steps_at_once(p, o->out[1]));
 }
 
-/* Does the launch make gradient `t` itself? */
+/* True if the launch computes gradient `t` itself. */
 static bool is_absorbed(const gpu *g, const plan *p, tensor_ref t)
 {
     for (int i = 0; i < p->op_count; i++)
@@ -118,7 +118,7 @@ static void slots_of(const op *update, const gpu_address *tensors, int64_t first
             slots[k] = (float *)tensors[update->out[1 + k]] + first;
 }
 
-/* Which square sum is the gradient's: what SQUARE_SUM says, else what UPDATE does. */
+/* The index of the gradient's square sum: that of SQUARE_SUM, else that of UPDATE. */
 static int square_of(const plan *p, const op *update, bool *summed)
 {
     for (int i = 0; i < p->op_count; i++)
