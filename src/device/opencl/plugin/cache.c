@@ -12,8 +12,8 @@
 enum { FILE_MOST = 256 << 20 };
 static const char magic[] = "cornu compiled kernels 1";
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo: "The FNV non-cryptographic hash algorithm"): it finds damage,
-   not malice; who may write here may as well replace the program. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo: "The FNV non-cryptographic hash algorithm"): it finds
+   damage, not malice; a user with write access here could also replace the program. */
 static uint64_t hash(uint64_t value, const void *data, size_t bytes)
 {
     const unsigned char *at = data;
@@ -24,7 +24,7 @@ static uint64_t hash(uint64_t value, const void *data, size_t bytes)
 
 static const uint64_t hash_start = UINT64_C(0xcbf29ce484222325);
 
-/* The key in words: the first part of the file. */
+/* The key as text, which begins the file. */
 static cornu_status header_of(const opencl_cache_key *key, char **out)
 {
     uint64_t source = hash(hash_start, key->source, strlen(key->source));

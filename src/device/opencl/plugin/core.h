@@ -1,5 +1,4 @@
-/* What the plug-in's own files share and the operations (ops/) need not know: memory, programs,
-   what has been recorded. */
+/* Declarations for the plug-in's files outside ops/: memory, programs, recordings. */
 #ifndef DEVICE_OPENCL_PLUGIN_CORE_H
 #define DEVICE_OPENCL_PLUGIN_CORE_H
 
@@ -43,7 +42,7 @@ typedef struct opencl_command {
 typedef struct opencl_recording {
     opencl_command *commands;
     size_t count, capacity;
-    int op; /* that is being recorded */
+    int op; /* operation that is being recorded */
     bool has_run;
 } opencl_recording;
 
@@ -64,7 +63,7 @@ typedef struct opencl_watch {
 } opencl_watch;
 
 typedef struct opencl_core {
-    cl_mem *buffers; /* by number; NULL: free */
+    cl_mem *buffers; /* indexed by number; NULL: free */
     size_t *buffer_bytes;
     size_t buffer_count, buffers_capacity, bytes_capacity;
     double taken; /* bytes */
@@ -98,10 +97,10 @@ cornu_status opencl_join(gpu *g);
 cornu_status opencl_mark(gpu *g, int number);
 cornu_status opencl_wait(gpu *g, int number);
 cornu_status opencl_reached(gpu *g, int number, bool *yes);
-/* Wait for all that is under way, as far as the device still works: then nobody reads or writes the
-   host's memory any more. */
-/* Wait for all of the queue's commands, whatever clFlush has been called for. */
+/* Wait for all of the queue's commands, whether clFlush has been called for them or not. */
 cornu_status opencl_finish(const opencl *d, cl_command_queue queue);
+/* Wait for all work under way, if the device still works: afterwards no command reads or writes the
+   host's memory. */
 void opencl_finish_all(const opencl *d);
 void opencl_memory_close(opencl *d);
 
@@ -111,8 +110,8 @@ void opencl_memory_close(opencl *d);
 /* Made by cmake/opencl.cmake: the units' text, quoted includes replaced by the files. */
 extern const char *const opencl_sources[OPENCL_UNIT_COUNT];
 
-/* What a compiled program depends on besides its text: options, and the device with its driver. The
-   caller frees them. */
+/* The compiler options, and the device with its driver, on which a compiled program depends
+   besides its text. The caller frees them. */
 cornu_status opencl_options(const opencl_blocking *b, const char *source, char **out);
 cornu_status opencl_device_text(const opencl *d, char **out);
 /* The unit's program, compiled or from the cache at its first use. CORNU_UNSUPPORTED where the
@@ -127,12 +126,12 @@ opencl_unit opencl_unit_of(opencl_function function);
 /* ---- cache.c ----------------------------------------------------------------------------------
  */
 
-/* What a compiled program depends on: the text of this. */
+/* The key of a compiled program: everything that it depends on. */
 typedef struct opencl_cache_key {
     const char *unit, *source, *options, *device; /* device: its name, driver and platform */
 } opencl_cache_key;
-/* The program's binary as it was kept; *binary NULL where there is none (or none that is whole).
-   The caller frees it. */
+/* Read the cached binary of a program; *binary is NULL if there is none (or a damaged one). The
+   caller frees it. */
 void opencl_cache_read(const opencl_cache_key *key, unsigned char **binary, size_t *bytes);
 /* A failure costs a compilation next time and is a line of the log. */
 void opencl_cache_write(const opencl_cache_key *key, const unsigned char *binary, size_t bytes);
@@ -151,17 +150,17 @@ bool opencl_tuning_candidate(gpu *g, const char *from, int stage, int index,
                              char fields[TUNING_TEXT]);
 cornu_status opencl_tuning_keep(gpu *g, const char *fields, device_tuning *kept);
 
-/* The next one down the table that needs less local memory; false: there is none. */
+/* The next entry of the table that needs less local memory; false: there is none. */
 bool opencl_blocking_simpler(const opencl *d, opencl_blocking *b);
-/* As text: each field once, "gemm_m=32 gemm_n=64 ...". */
+/* The blocking as text, with each field once: "gemm_m=32 gemm_n=64 ...". */
 void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT]);
 
 /* ---- tuning_file.c ----------------------------------------------------------------------------
  */
 
-/* The file's path, and what it says of this device with this driver: NULL where there is no file,
-   or none of its lines is of this device. CORNU_BAD_FILE: it is damaged, or of something else. The
-   caller frees both. */
+/* The file's path, and its fields for this device with this driver: NULL if there is no file, or
+   no line for this device. CORNU_BAD_FILE: it is damaged, or another kind of file. The caller
+   frees both. */
 cornu_status opencl_tuning_file_read(const opencl *d, char **path, char **fields);
 /* Write or replace this device's line. */
 cornu_status opencl_tuning_file_write(const opencl *d, const char *fields, char **path);
@@ -169,11 +168,11 @@ cornu_status opencl_tuning_file_write(const opencl *d, const char *fields, char 
 /* ---- variant.c --------------------------------------------------------------------------------
  */
 
-/* At the first use of a device by these kernels and this driver: compile them all; what the
-   driver's compiler refuses is replaced by what it takes (smaller tiles, no Winograd), and
-   opencl.notice says so. Later: what was found then. */
+/* At the first use of a device with these kernels and this driver: compile all kernels; a
+   variant that the driver's compiler refuses is replaced by one that it accepts (smaller tiles,
+   no Winograd), and opencl.notice says so. Later: use the cached choice. */
 cornu_status opencl_variant_choose(opencl *d);
-/* Has this variant been tried (reference/self_test.h)? And: it has. */
+/* True if this variant has been tested (reference/self_test.h); and record that it has. */
 bool opencl_is_tried(const device *d);
 void opencl_keep_tried(device *d);
 
@@ -188,7 +187,7 @@ cornu_status opencl_results(gpu *g, step_results *out, bool reset);
 cornu_status opencl_time_step(gpu *g, prepared *p, int64_t step, double *seconds);
 cornu_status opencl_timer(gpu *g, double *seconds);
 cornu_status opencl_idle(gpu *g, device_idle *out);
-/* Where the next kernel's event goes while the queue is watched; else *out is NULL. */
+/* The location for the next kernel's event while the queue is watched; else *out is NULL. */
 cornu_status opencl_watch_next(opencl *d, cl_event **out);
 void opencl_watch_end(opencl *d);
 cornu_status opencl_limits(gpu *g, device_limits *out);

@@ -1,4 +1,4 @@
-/* What there is, before a device is opened. */
+/* Lists the devices before one is opened. */
 #include "device/opencl/plugin/core.h"
 #include <cornu/tables.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static bool has_version(const opencl_library *lib, int number, char *reason, siz
     return false;
 }
 
-/* What a device must have besides what every version 1.2 has. */
+/* Check the features that version 1.2 leaves optional. */
 static bool can_run(const opencl_library *lib, int number, char *reason, size_t size)
 {
     enum { ITEMS_LEAST = 256 };

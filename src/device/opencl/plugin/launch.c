@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Where the results of step `number` lie. */
+/* The address of the results of step `number`. */
 static gpu_address result_at(const opencl *d, int64_t number)
 {
     return d->core->results.at +
@@ -18,7 +18,7 @@ static gpu_address result_at(const opencl *d, int64_t number)
 typedef struct argument_setter {
     const opencl *d;
     cl_kernel kernel;
-    cl_uint index; /* of the next argument */
+    cl_uint index; /* index of the next argument */
 } argument_setter;
 
 static cornu_status set(argument_setter *s, const void *value, size_t bytes)

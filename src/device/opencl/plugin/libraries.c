@@ -67,7 +67,7 @@ static bool is_memory(cl_int error)
            error == CL_INVALID_BUFFER_SIZE;
 }
 
-/* Whoever waits for work hears of its failure. */
+/* A call that waits for work reports the failure of that work. */
 static bool waits(const char *call)
 {
     static const char *const names[] = {"clFinish", "clWaitForEvents", "clEnqueueReadBuffer",

@@ -8,14 +8,14 @@
 #include <CL/cl.h>
 
 enum { OPENCL_DEVICES_MOST = 64 };
-/* In messages the call of a command whose event says that it has failed. */
+/* The `call` in messages about a command whose event reports a failure. */
 #define OPENCL_COMMAND "a command"
 
 /* One pointer a function, called like it; and all devices of all platforms, in their order. */
 typedef struct opencl_library {
 #define OPENCL(name) __typeof__(name) *name;
 #include "device/opencl/plugin/libraries.def"
-    cl_platform_id platforms[OPENCL_DEVICES_MOST]; /* of each device */
+    cl_platform_id platforms[OPENCL_DEVICES_MOST]; /* platform of each device */
     cl_device_id devices[OPENCL_DEVICES_MOST];
     int device_count;
 } opencl_library;
@@ -27,11 +27,11 @@ cornu_status opencl_library_get(const opencl_library **out);
 
 /* "CL_OUT_OF_RESOURCES" */
 const char *opencl_error_name(cl_int error);
-/* Does this error of this call mean that the device can no longer be used? */
+/* True if this error of this call means that the device can no longer be used. */
 bool opencl_is_lost(cl_int error, const char *call);
-/* CORNU_OK, or CORNU_DEVICE (CORNU_OUT_OF_MEMORY where memory ran out) with `name`, the call and
-   the error: "device opencl:0: clFinish: the device is lost: CL_OUT_OF_RESOURCES (-5)". `call` may
-   have its arguments behind it. */
+/* CORNU_OK, or CORNU_DEVICE (CORNU_OUT_OF_MEMORY if memory ran out) with `name`, the call and
+   the error: "device opencl:0: clFinish: the device is lost: CL_OUT_OF_RESOURCES (-5)". `call`
+   may include its arguments. */
 cornu_status opencl_check(const char *name, cl_int error, const char *call);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the device does at most, measured: about a second of probes. */
+/* Peak rates of the device, measured with about a second of probes. */
 #include "base/clock.h"
 #include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/kernels/probe.h"
@@ -15,10 +15,10 @@ static const double LONG_ENOUGH = 5e-3; /* seconds; shorter probes are made larg
 typedef struct probe {
     opencl *d;
     opencl_command command;
-    int times; /* that it is enqueued in a row */
+    int times; /* number of launches in a row */
 } probe;
 
-/* Seconds of p->times runs, the least of REPEATS. */
+/* Seconds of p->times runs, the minimum of REPEATS. */
 static cornu_status seconds_of(const probe *p, double *seconds)
 {
     opencl *d = p->d;

@@ -1,8 +1,8 @@
 /* An OpenCL device, and how an operation gets onto its queue.
 
-   A step is recorded once: each operation's kernel is asked to enqueue its work, and what it
-   enqueues is kept as a list of cl_kernels whose arguments are set. The list is enqueued for every
-   step after; only arguments that are OPENCL_STEP are set anew. */
+   A step is recorded once: each operation's kernel enqueues its work, which is recorded as a
+   list of cl_kernels with their arguments. Every later step enqueues the list; only arguments of
+   kind OPENCL_STEP are set again. */
 #ifndef DEVICE_OPENCL_PLUGIN_OPENCL_H
 #define DEVICE_OPENCL_PLUGIN_OPENCL_H
 
@@ -30,10 +30,10 @@ typedef enum opencl_function {
 #define OPENCL_BLOCKING(X)                                                                        \
     X(gemm_m, GEMM_M)             /* rows of the output that a work-group computes */             \
     X(gemm_n, GEMM_N)             /* columns */                                                   \
-    X(gemm_k, GEMM_K)             /* depth that lies in local memory at once */                   \
+    X(gemm_k, GEMM_K)             /* depth in local memory at once */                             \
     X(item_m, ITEM_M)             /* rows of one work-item: GEMM_M / ITEM_M work-items, times: */ \
     X(item_n, ITEM_N)             /* columns of one work-item: a vector's width, 4 to 16 */       \
-    X(split_groups, SPLIT_GROUPS) /* where work-groups are fewer, k is divided, too */            \
+    X(split_groups, SPLIT_GROUPS) /* with fewer work-groups k is divided, too */                  \
     X(winograd_channels,                                                                          \
       WINOGRAD_CHANNELS) /* Winograd's algorithm from these in * out / (in + out) channels on */
 typedef struct opencl_blocking {
@@ -48,13 +48,13 @@ typedef struct opencl {
     cl_platform_id platform;
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue, copies; /* all work, in order; copies beside it */
+    cl_command_queue queue, copies; /* all work, in order; concurrent copies */
     cl_program units[OPENCL_UNIT_COUNT];
     opencl_blocking blocking;
-    char *tuning_source; /* where the blocking is from: a file; NULL: built in */
+    char *tuning_source; /* source of the blocking: a file; NULL: built in */
     bool no_winograd;    /* the driver's compiler refuses those kernels */
     bool tried;          /* this variant has passed the self-test */
-    char notice[512];    /* what is not as it should be: variant.c; or "" */
+    char notice[512];    /* a problem that variant.c found; or "" */
     bool has_double;     /* cl_khr_fp64 */
     bool is_cpu;
     size_t group_most;  /* work-items of a work-group */
@@ -77,7 +77,7 @@ typedef enum opencl_argument_kind {
     OPENCL_INT,     /* int */
     OPENCL_LONG,    /* long */
     OPENCL_FLOAT,   /* float */
-    OPENCL_STEP     /* a field of the step's gpu_step, set anew for every step */
+    OPENCL_STEP     /* a field of the step's gpu_step, set for every step */
 } opencl_argument_kind;
 
 typedef enum opencl_step_field {

@@ -79,14 +79,14 @@ done:
 /* ---- compiling --------------------------------------------------------------------------------
  */
 
-/* Has the compiler refused the kernels, which it would do again? */
+/* True if the compiler refused the kernels, and would do so again. */
 static bool is_refusal(cl_int error)
 {
     return error == CL_BUILD_PROGRAM_FAILURE || error == CL_COMPILE_PROGRAM_FAILURE ||
            error == CL_LINK_PROGRAM_FAILURE;
 }
 
-/* The compiler's first lines behind the status. */
+/* The status, with the compiler's first lines. */
 static cornu_status build_failed(const opencl *d, cl_program program, const char *unit,
                                  cl_int error)
 {

@@ -1,7 +1,7 @@
-/* Drivers bring compilers and threads along. Some compilers (LLVM's, in PoCL) put their own
-   handlers in place of the caller's, also of Ctrl-C's: those are put back. And a thread that a
-   driver starts must not be the one that gets a signal, which the caller may wait for in a thread
-   of its own: it inherits that signals are blocked. */
+/* Protects the caller's signal handling from drivers, which contain compilers and threads. Some
+   compilers (LLVM in PoCL) replace the caller's handlers, also for Ctrl-C: these are restored.
+   And a driver's thread must not receive a signal for which the caller may wait in another
+   thread: signals are blocked while drivers start threads, which inherit this. */
 #include "device/opencl/plugin/signals.h"
 
 void opencl_signals_keep(opencl_signals *s)

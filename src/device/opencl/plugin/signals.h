@@ -10,7 +10,7 @@ enum { OPENCL_SIGNALS = 32 }; /* and above them those that a program makes use o
 typedef struct opencl_signals {
     struct sigaction action[OPENCL_SIGNALS];
     bool known[OPENCL_SIGNALS];
-    sigset_t mask; /* of the calling thread */
+    sigset_t mask; /* signal mask of the calling thread */
 } opencl_signals;
 
 /* Around what may compile or start threads: keep, the call, restore. */

@@ -36,7 +36,7 @@ static bool has_clock(const opencl *d)
            nanoseconds > 0;
 }
 
-/* Each command alone. */
+/* Each command separately. */
 static cornu_status run_by_host_clock(opencl *d, const opencl_recording *r, int64_t step,
                                       double *seconds)
 {
@@ -86,7 +86,7 @@ cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *secon
     opencl *d = opencl_of(g);
     const opencl_recording *r = p->resolved;
     opencl_signals signals;
-    TRY(opencl_finish(d, d->queue)); /* what was copied for the step */
+    TRY(opencl_finish(d, d->queue)); /* wait for the step's copies */
     opencl_signals_keep(&signals);
     cornu_status status = has_clock(d) ? run_by_events(d, r, number, seconds)
                                        : run_by_host_clock(d, r, number, seconds);
@@ -96,7 +96,7 @@ cornu_status opencl_time_step(gpu *g, prepared *p, int64_t number, double *secon
     return status;
 }
 
-/* By the host's clock, around all of the device's work. */
+/* Measures with the host's clock, around all of the device's work. */
 cornu_status opencl_timer(gpu *g, double *seconds)
 {
     opencl *d = opencl_of(g);

@@ -32,7 +32,7 @@ static size_t k_groups_of(const opencl_blocking *b)
     return (size_t)CONV_GRADIENT_K_GROUPS(b->gemm_m, b->gemm_n, b->item_m, b->item_n);
 }
 
-/* Floats of local memory of the largest shape: kernels/gemm_body.h. */
+/* Floats of local memory for the largest shape: kernels/gemm_body.h. */
 static size_t local_floats(const opencl_blocking *b)
 {
     size_t m = (size_t)b->gemm_m, n = (size_t)b->gemm_n, k = (size_t)b->gemm_k;
@@ -92,7 +92,7 @@ static bool is_power(int value, int least, int most)
     return value >= least && value <= most && (value & (value - 1)) == 0;
 }
 
-/* Can kernels/gemm_body.h be made of it, for tiles of half and of double the size, too? */
+/* True if kernels/gemm_body.h supports it, also for tiles of half and of double the size. */
 static bool is_possible(const opencl_blocking *b)
 {
     int item = b->item_m > b->item_n ? b->item_m : b->item_n;
@@ -101,7 +101,7 @@ static bool is_possible(const opencl_blocking *b)
            is_power(b->gemm_k, b->item_n, 256) && b->split_groups >= 1 && b->winograd_channels >= 1;
 }
 
-/* "NAME=123" of the text's words, each of which must be a field; -1 where it is not there. */
+/* The value of "NAME=123" in the text, each word of which must be a field; -1 if it is missing. */
 static int field_of(const char *fields, const char *name)
 {
     size_t length = strlen(name);

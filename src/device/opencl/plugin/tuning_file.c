@@ -26,7 +26,7 @@ static void add_column(const opencl *d, text *t, bool platform, cl_uint what)
     text_add(t, "%s%s", error == CL_SUCCESS && *value ? value : "?", between);
 }
 
-/* What a line of this device begins with. */
+/* The beginning of this device's line. */
 static cornu_status key_of(const opencl *d, char **out)
 {
     text t = {0};
@@ -77,7 +77,7 @@ static cornu_status read_lines(const char *path, char *data, line_reader *read, 
     return CORNU_OK;
 }
 
-/* The file's text; NULL where there is none. */
+/* Read the file's text; NULL if there is no file. */
 static cornu_status read_file(const char *path, char **data)
 {
     size_t size;
@@ -100,7 +100,7 @@ static cornu_status read_file(const char *path, char **data)
 
 typedef struct wanted {
     const char *key;
-    char *fields; /* of the first line that begins with it */
+    char *fields; /* fields of the first line that begins with it */
 } wanted;
 
 static cornu_status find(void *user, const char *line)
@@ -160,7 +160,7 @@ static cornu_status write_text(const char *path, const char *content)
     return status;
 }
 
-/* Where there is a folder to write it in. */
+/* Make the path; NULL if there is no folder for it. */
 static cornu_status make_path(char **path)
 {
     char *folder = NULL;

@@ -1,7 +1,7 @@
-/* Which variant of the kernels a device runs. A driver's compiler may refuse kernels, or give them
-   fewer work-items than their tiles need: then smaller tiles are taken, and convolutions go without
-   Winograd. What was found, and that it computes what it should, is kept in the cache beside the
-   compiled kernels, and depends on the same. */
+/* Which variant of the kernels a device runs. A driver's compiler may refuse kernels, or give
+   them fewer work-items than their tiles need: then smaller tiles are used, and convolutions do
+   without Winograd. The choice, and the result of its check, are stored in the cache with the
+   compiled kernels, under the same key. */
 #include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/kernels/conv.h"
 #include <stdio.h>
@@ -132,7 +132,7 @@ static bool ends_with(const char *name, const char *end)
     return length >= of_end && strcmp(name + length - of_end, end) == 0;
 }
 
-/* With wide rows of a work-item, as on CPUs, some are not there: kernels/gemm_shapes.h. */
+/* With wide rows per work-item, as on CPUs, some kernels do not exist: kernels/gemm_shapes.h. */
 static bool is_there(const opencl *d, opencl_function function)
 {
     const char *name = opencl_function_name(function);

@@ -8,7 +8,7 @@
 
 #include "device/rules/activations.h"
 
-/* NaN for an activation that goes by rows, which no kernel asks for. */
+/* NaN for an activation over rows, which no kernel requests. */
 static inline float activate(int kind, float alpha, float x)
 {
     switch (kind) {

@@ -1,6 +1,6 @@
-/* What all kernels share: OpenCL C 1.2 that needs no extension. Every unit includes this first.
-   Quoted includes are replaced by the files when cornu is built (cmake/opencl.cmake); a device's
-   compiler sees one text. */
+/* Definitions shared by all kernels: OpenCL C 1.2 that needs no extension. Every unit includes
+   this first. Quoted includes are replaced by the files when cornu is built
+   (cmake/opencl.cmake); a device's compiler sees one text. */
 #ifndef DEVICE_OPENCL_COMMON_H
 #define DEVICE_OPENCL_COMMON_H
 
@@ -49,8 +49,8 @@ typedef float2 sum2;
 #define rule_fma(a, b, c) fma(a, b, c)
 #include "device/rules/sum2.h"
 
-/* Sum over the work-group's first dimension (a power of two of work-items), in a fixed order, for
-   every work-item; `partials`: as many as it has work-items. */
+/* Sum over the work-group's first dimension (a power of two of work-items), in a fixed order,
+   for every work-item; `partials` has one entry per work-item. */
 static inline sum2 group_sum2(sum2 value, local sum2 *partials)
 {
     int item = get_local_id(0);

@@ -1,6 +1,6 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Convolutions as products: kernels/conv.h. The weights are a matrix as they lie, of (kernel row,
+/* Convolutions as products: kernels/conv.h. The weights in memory are a matrix with (kernel row,
    kernel column, channel) rows and filters columns. */
 #include "device/opencl/plugin/kernels/conv.h"
 #include "device/opencl/plugin/kernels/gemm.h"
@@ -12,7 +12,8 @@ static inline int window_divide(int a, int multiplier, int shift)
     return (int)((mul_hi((uint)a, (uint)multiplier) + (uint)a) >> shift);
 }
 
-/* Where a position's window begins: row, column, that element of the image; the sample's first. */
+/* The begin of a position's window: row, column, offset of this element in the image; the
+   sample's first element. */
 static inline int4 origin_of(int position, bool exists, const conv_window *w)
 {
     int line = window_divide(position, w->columns_multiplier, w->columns_shift);
@@ -48,9 +49,9 @@ static inline int4 next_tap(int4 tap, const conv_window *w)
 
 /* Elements are counted in 32 bits (ops/conv.c), which saves instructions at each address. */
 
-/* Does a tap meet an element of the image, and which? What depends on the tap alone is the same for
-   all pieces of a work-item, and is computed once. No branches, so that loads overlap; shrinks, a
-   constant: divide by the window's shrink. */
+/* True if a tap meets an element of the image; *at is its offset. Values that depend only on the
+   tap are the same for all pieces of a work-item, and are computed once. No branches, so that
+   loads overlap; shrinks, a constant: divide by the window's shrink. */
 static inline bool meets_pixel(int4 origin, int4 tap, const conv_window *w, bool shrinks, int *pixel)
 {
     int down = tap.x * w->step_rows, right = tap.y * w->step_columns;
@@ -66,7 +67,7 @@ static inline bool meets_pixel(int4 origin, int4 tap, const conv_window *w, bool
         column = x;
         *pixel = origin.w + (row * w->width + column) * w->channels + tap.z;
     }
-#if ITEM_N > 8 /* a tap is a row of the kernel, and goes on into its right neighbours */
+#if ITEM_N > 8 /* a tap is a row of the kernel, and continues into its right neighbours */
     const uint place = (uint)(column * w->channels + tap.z);
     return meets & ((uint)row < (uint)w->height) & (place < (uint)(w->width * w->channels));
 #else
@@ -75,7 +76,8 @@ static inline bool meets_pixel(int4 origin, int4 tap, const conv_window *w, bool
 }
 
 #if ITEM_N > 8
-/* Numbers of one tap, and of a row of the image, lie side by side: a CPU copies them in one go. */
+/* Numbers of one tap, and of a row of the image, are adjacent in memory: a CPU copies them at
+   once. */
 static inline void copy_runs(local float *to, global const float *x, int4 origin, int4 tap,
                              int count, const conv_window *w)
 {
@@ -109,7 +111,7 @@ static inline void copy_taps(local float *to, global const float *x, int4 origin
     int4 tap = tap_of(number, w);
     if (whole) {
         int at;
-        /* as one, or compilers branch around it all */
+        /* one expression, or compilers add a branch around everything */
         const bool there = meets_pixel(origin, tap, w, shrinks && whole < 2, &at) & (number < count);
         const piece values = *(global const piece *)(x + (uint)(there ? at : 0));
         *(local piece *)to = there ? values : (piece)0.0f;
@@ -133,8 +135,9 @@ static inline void copy_taps(local float *to, global const float *x, int4 origin
     *(local piece *)to = JOIN(vload, PIECE)(0, all);
 }
 
-/* Of the gradient of x: four filters of the weights of a channel, from `number` on, which counts
-   (kernel row, kernel column, filter of the group); whole: as copy_taps, 2: all are there. */
+/* For the gradient of x: read four filters of the weights of a channel, from `number` on, which
+   counts (kernel row, kernel column, filter of the group); whole: as in copy_taps, 2: all four
+   exist. */
 static inline float4 read_filters(global const float *weights, int channel, int number,
                                   int channels, int count, int stride, const conv_window *w,
                                   int whole)

@@ -11,13 +11,13 @@
 #define CONV_GRADIENT_K_GROUPS(gemm_m, gemm_n, item_m, item_n) \
     ((item_n) > 8 || (gemm_m) / (item_m) * ((gemm_n) / (item_n)) > 64 ? 1 : 2)
 
-/* Of the image: height, width, and channels of all groups; of a sample's positions: rows, columns;
-   stride: from one position's window to the next; offset: where the first one's begins; step: from
-   tap to tap; what becomes of a place is divided by shrink; taps: of a row of the kernel;
-   tap_channels: of a tap, in the group; where work-items have more than 8 columns, a row of the
-   kernel whose numbers lie side by side in the image is one tap; bias_row: 1: the sums of B's
-   columns, which are the bias's gradient, become one more row of C; or 0. *_multiplier and *_shift
-   divide by a number: window_divide. */
+/* height, width, channels: of the image, channels of all groups. rows, columns: positions of a
+   sample. stride: from one position's window to the next. offset: begin of the first window.
+   step: from tap to tap. shrink: divisor of the resulting coordinate. taps: per row of the
+   kernel. tap_channels: channels of the group per tap; if work-items have more than 8 columns, a
+   row of the kernel whose numbers are adjacent in the image is one tap. bias_row: 1: the sums of
+   B's columns, which are the bias's gradient, become one more row of C; else 0. *_multiplier and
+   *_shift divide by a number: window_divide. */
 /* clang-format off */
 #define WINDOW_FIELDS(X)                                                             \
     X(height) X(width) X(channels) X(rows) X(columns)                                \

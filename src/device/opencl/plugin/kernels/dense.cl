@@ -1,7 +1,6 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Products of plain matrices, each row-major as it lies in memory, and what adds their slices up.
- */
+/* Products of plain row-major matrices, and the kernels that add their slices. */
 #include "device/opencl/plugin/kernels/gemm.h"
 #include "device/opencl/plugin/kernels/items.h"
 

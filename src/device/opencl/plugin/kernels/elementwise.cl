@@ -1,6 +1,6 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Operations that take each element by itself: activations, SCALE, DROPOUT, PAD, CROP. */
+/* Elementwise operations: activations, SCALE, DROPOUT, PAD, CROP. */
 #include "base/philox.h"
 #include "device/opencl/plugin/kernels/activation.h"
 #include "device/opencl/plugin/kernels/fours.h"
@@ -50,9 +50,9 @@ static inline ulong device_random_key(ulong seed, random_purpose purpose, ulong 
     return (ulong)out[1] << 32 | out[0];
 }
 
-/* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed, layer;
-   e / 4, iteration), and those behind it. Four elements share a block of numbers; a shard may begin
-   within one. */
+/* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed,
+   layer; e / 4, iteration), and the following words. Four elements share a block of numbers; a
+   shard may begin within a block. */
 static inline void drop_bits(ulong key, ulong iteration, ulong e, uint bits[4])
 {
     const ulong block = e / 4, next = block + 1;
@@ -71,9 +71,10 @@ static inline void drop_bits(ulong key, ulong iteration, ulong e, uint bits[4])
     }
 }
 
-/* An element is kept where its random number is at least the rate. factor: 1 / (1 - rate), by the
-   host. Backward, behind an activation, y also goes back through that: x_or_y is what its derivative
-   reads, NULL: there is none. first: the first sample's place in the whole batch. */
+/* An element is kept if its random number is at least the rate. factor: 1 / (1 - rate), computed
+   by the host. The backward pass also applies the derivative of an activation before the
+   dropout: x_or_y is the derivative's input, NULL: no activation. first: index of the first
+   sample in the whole batch. */
 KERNEL(dropout, WORK_ITEMS)
 (IN(float, x), OUT(float, y), IN(float, x_or_y), const long count, const float rate,
  const float factor, const int stream, const int activation, const float alpha,
@@ -99,8 +100,8 @@ KERNEL(dropout, WORK_ITEMS)
 
 /* ---- PAD and CROP ------------------------------------------------------------------------- */
 
-/* Images of outer_h x outer_w, and of inner_h x inner_w that lie in them from (top, left) on.
-   Channels are taken in `packs` of `pack` floats, 4 or 1. */
+/* Images of outer_h x outer_w that contain images of inner_h x inner_w at (top, left). Channels
+   are processed in `packs` of `pack` floats, 4 or 1. */
 #define FRAME                                                                     \
     const long batch, const long outer_h, const long outer_w, const long inner_h, \
         const long inner_w, const long packs, const long top, const long left, const int pack

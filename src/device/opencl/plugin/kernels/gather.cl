@@ -1,8 +1,8 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Samples into the network's input, scaled, their targets and their weights. Groups: dimension 0
-   counts pieces of a sample, and one for its target where there is one; dimension 1 samples. What
-   transforms or standardizes samples is done by the host (gpu_driver.host_transforms). */
+/* Gathers samples into the network's input, scaled, with their targets and weights. Groups:
+   dimension 0 counts pieces of a sample, plus one for its target if it has one; dimension 1
+   counts samples. The host transforms and standardizes samples (gpu_driver.host_transforms). */
 #include "device/opencl/plugin/kernels/items.h"
 #include "device/opencl/plugin/kernels/positions.h"
 

@@ -1,18 +1,18 @@
-/* What matrix products are made of, also those that convolutions are: C[m][n] = sum over k of
-   A[m][k] B[k][n], in tiles of C, one a work-group, which brings GEMM_K of k at a time into local
-   memory. A work-item computes ITEM_M rows of ITEM_N columns, in registers. Where tiles are few, k
-   is divided into slices (split-K), whose partial sums reduce_slices adds in their order: of all
-   tiles, or of those that would be the last round of work-groups, with few compute units at work.
-   The blocking follows from the sizes and the device alone.
+/* Definitions for the kernels of matrix products, also for convolutions: C[m][n] = sum over k of
+   A[m][k] B[k][n], in tiles of C with one work-group each, which copies GEMM_K of k at a time to
+   local memory. A work-item computes ITEM_M rows of ITEM_N columns, in registers. If there are few
+   tiles, k is divided into slices (split-K), whose partial sums reduce_slices adds in order: either
+   for all tiles, or for those of the last round of work-groups, which would occupy few compute
+   units. The blocking depends only on the sizes and the device.
 
-   The body is gemm_body.h; gemm_shapes.h makes kernels of these shapes of tiles of it:
+   gemm_body.h has the body; gemm_shapes.h makes kernels of it for these shapes of tiles:
 
-     square  GEMM_M x GEMM_N            these three of as many work-items
+     square  GEMM_M x GEMM_N            these three have the same number of work-items
      wide    GEMM_M / 2 x 2 GEMM_N      for batches of 32
      tall    2 GEMM_M x GEMM_N / 2      for 32 filters
-     narrow  GEMM_M x GEMM_N / 2        half as many; not on CPUs
-     flat    GEMM_M / 2 x GEMM_N        half as many; not on CPUs
-     small   GEMM_M / 2 x GEMM_N / 2    half as many, of ITEM_M / 2 rows (in sliced-K a
+     narrow  GEMM_M x GEMM_N / 2        half the work-items; not on CPUs
+     flat    GEMM_M / 2 x GEMM_N        half the work-items; not on CPUs
+     small   GEMM_M / 2 x GEMM_N / 2    half the work-items, of ITEM_M / 2 rows (in sliced-K a
                                         quarter, of ITEM_M); not on CPUs */
 #ifndef DEVICE_OPENCL_GEMM_H
 #define DEVICE_OPENCL_GEMM_H
@@ -23,9 +23,9 @@
 #define JOIN_NOW(a, b) a##b
 #define JOIN(a, b) JOIN_NOW(a, b)
 
-/* A work-item's columns of a row: what is computed at once. Of 8 it has two pieces of 4, half a
-   tile apart: neighbours then read neighbouring numbers, which lie in different banks of local
-   memory. */
+/* A work-item's columns of a row, which are computed at once. 8 columns are two pieces of 4,
+   half a tile apart: neighbours then read neighbouring numbers, which are in different banks of
+   local memory. */
 typedef JOIN(float, ITEM_N) columns;
 #if ITEM_N == 8
 #define PIECE 4
@@ -59,8 +59,8 @@ typedef JOIN(float, PIECE) piece;
 
 #define TILE_ALIGNED __attribute__((aligned(64)))
 
-/* The first `count` of PIECE numbers, 0 for those behind. `count` may be negative, or more; with
-   `whole` it is not looked at, and `from` is aligned. */
+/* Copy the first `count` of PIECE numbers, and 0 for the rest. `count` may be negative, or
+   larger; with `whole` it is ignored, and `from` is aligned. */
 static inline void copy_columns(local float *to, global const float *from, int count, bool whole)
 {
     if (whole)
@@ -88,7 +88,7 @@ static inline columns bend(columns x, float slope)
 {
     columns below = slope * x;
     if (slope == 0)
-        below = 0; /* of -infinity, too */
+        below = 0; /* also for -infinity */
     return x < 0 ? below : x;
 }
 

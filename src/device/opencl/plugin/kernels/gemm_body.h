@@ -1,26 +1,29 @@
-/* One kernel of products: gemm.h says what it does. Who includes it gives
+/* One kernel of products, which gemm.h describes. The including file defines
 
-     SHAPE, TILE_M, TILE_N,
+     SHAPE, TILE_M, TILE_N
      ITEM_ROWS               rows of a work-item; undefined again here
      PRODUCT                 the kernel's name
-     PRODUCT_PARAMETERS      what it takes besides
-     PRODUCT_BEGIN           statements before the loop; what they write into local memory may be
-                             read by COPY_A and COPY_B
+     PRODUCT_PARAMETERS      its additional parameters
+     PRODUCT_BEGIN           statements before the loop; COPY_A and COPY_B may read what they write
+                             to local memory
      PRODUCT_NEXT            optional: statements before the tile is multiplied, for the next one
      PRODUCT_END             optional: statements after the loop
-     PRODUCT_K_GROUPS           1, or 2: twice as many work-items, whose second half takes the other
-                             GEMM_K of every two, as there are few tiles and much k; the first half
-                             adds up. Work-item `item` of `k_group` brings what its k_group
-   multiplies A_BY_DEPTH              0: A lies in local memory as [row][k], copied along k; 1: as
-   [k][row], copied along rows COPY_A(to, i, q, whole) bring PIECE elements of A to `to`: of row i
-   of the tile, from q of the GEMM_K on; A_BY_DEPTH: of q, from row i on B_BY_COLUMN             0:
-   COPY_B(to, q, j, whole) brings columns j to j + PIECE - 1 of q; 1: COPY_B(j, q, whole) is a
-   float4, of q to q + 3 of column j PRODUCT_ACTIVATES       0: never an activation, nor a bias
-     A_WHOLE, B_WHOLE        may the tile from `from` on be copied with `whole`, a constant? Then
-                             there should be no branch, so that loads overlap. Each may be 2,
-                             which COPY_A or COPY_B then is given.
+     PRODUCT_K_GROUPS        1, or 2 for few tiles and a large k: twice the work-items, whose second
+                             half computes the other GEMM_K of every two; the first half adds the
+                             results. Work-item `item` of `k_group` copies the operands of its
+                             k_group
+     A_BY_DEPTH              0: A is stored in local memory as [row][k], copied along k;
+                             1: as [k][row], copied along rows
+     COPY_A(to, i, q, whole) copies PIECE elements of A to `to`: of row i of the tile, from q of the
+                             GEMM_K on; A_BY_DEPTH: of q, from row i on
+     B_BY_COLUMN             0: COPY_B(to, q, j, whole) copies columns j to j + PIECE - 1 of q;
+                             1: COPY_B(j, q, whole) is a float4, of q to q + 3 of column j
+     PRODUCT_ACTIVATES       0: never an activation, nor a bias
+     A_WHOLE, B_WHOLE        true if the tile from `from` on may be copied with `whole`, a constant.
+                             Then there should be no branch, so that loads overlap. Each may be 2,
+                             which is passed to COPY_A or COPY_B.
 
-   COPY_A and COPY_B put 0 where `row` + i >= m, `column` + j >= n or `from` + q >= end. */
+   COPY_A and COPY_B write 0 if `row` + i >= m, `column` + j >= n or `from` + q >= end. */
 
 #define ITEMS_N (TILE_N / ITEM_N)
 #define ITEMS (ITEMS_N * (TILE_M / ITEM_ROWS)) /* of a k_group */
@@ -40,7 +43,7 @@
 #define A_COUNT (TILE_M * A_PIECES)
 #define A_PIECE_ROW (int)(i / A_PIECES)
 #define A_PIECE_Q A_ALONG
-/* rows of neighbouring work-items are neighbours: they lie in different banks */
+/* neighbouring work-items have neighbouring rows, which are in different banks */
 #define A_ROW(i) ((int)get_local_id(1) + (i) * (TILE_M / ITEM_ROWS))
 #define A_AT(i, q) (A_ROW(i) * A_STRIDE + (q))
 #endif
@@ -55,8 +58,8 @@
 #define B_PIECES (TILE_N / PIECE) /* of one q */
 #define B_BLOCKS (GEMM_K / 4)
 
-/* for each number i of this work-item's of `count` pieces; without a sign, so that a compiler sees
-   that i % A_PIECES is always the same */
+/* loop over the indices i of this work-item's pieces; unsigned, so that a compiler sees that i %
+   A_PIECES is constant */
 #if ITEM_N > 8
 #define ALL_AT_ONCE
 #else
@@ -94,7 +97,7 @@
 #define RUN(i) columns run##i = 0;
 #define ADD_TO(i) run##i
 #define RUN_END(i) sum##i += run##i;
-#else /* a GPU has no registers for both; there SLICE_MOST alone bounds a sum's length */
+#else /* a GPU has no registers for both; there only SCE_MOST limits a sum's length */
 #define RUN(i)
 #define ADD_TO(i) sum##i
 #define RUN_END(i)
@@ -213,7 +216,7 @@ PRODUCT_KERNEL(SHAPE(PRODUCT))
 #endif
         const int depth = min(GEMM_K, end - from);
         ROWS(RUN)
-        for (int q = 0; q < depth; q += 4) { /* what is behind `end` is 0 */
+        for (int q = 0; q < depth; q += 4) { /* elements after `end` are 0 */
             ROWS(READ_A)
             STEP(0) STEP(1) STEP(2) STEP(3)
         }

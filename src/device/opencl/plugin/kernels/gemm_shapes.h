@@ -1,6 +1,6 @@
-/* The kernels PRODUCT_square, _wide, _tall, _narrow, _flat and _small of what gemm_body.h expects;
-   what makes one product another is undefined again. (No kernel's name begins with another's:
-   Oclgrind would count the local memory of both.) */
+/* Makes the kernels PRODUCT_square, _wide, _tall, _narrow, _flat and _small from the macros that
+   gemm_body.h expects; the macros that define a product are undefined again. (No kernel's name
+   begins with another's: Oclgrind would count the local memory of both.) */
 #define TILE_M GEMM_M
 #define TILE_N GEMM_N
 #define ITEM_ROWS ITEM_M

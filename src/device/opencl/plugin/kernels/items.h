@@ -1,4 +1,4 @@
-/* What kernels and the host's side of their launches share. C and OpenCL C. */
+/* Definitions shared by kernels and their launches on the host. C and OpenCL C. */
 #ifndef DEVICE_OPENCL_ITEMS_H
 #define DEVICE_OPENCL_ITEMS_H
 

@@ -117,7 +117,7 @@ KERNEL(layer_norm_sums, WORK_ITEMS)
     store_partials(&w, columns, dbeta, dgamma, shared, partials);
 }
 
-/* Of all `rows` ranges; dgamma, dbeta: NULL where not wanted */
+/* Sums over all `rows` ranges; dgamma, dbeta: NULL if not needed */
 KERNEL(layer_norm_gradients, WORK_ITEMS)
 (STRIPS, IN(sum2, partials), OUT(float, dgamma), OUT(float, dbeta))
 {

@@ -50,8 +50,8 @@ static inline int divide_up(int a, int b)
     return (int)(((uint)a + (uint)b - 1) / (uint)b);
 }
 
-/* The taps of output position `out` that lie inside one side of length `length`: first, first +
-   dilation, ..., `count` of them. */
+/* The taps of output position `out` within one side of length `length`: first, first + dilation,
+   ..., `count` of them. */
 typedef struct pool_taps {
     int first, count;
 } pool_taps;
@@ -87,7 +87,7 @@ static inline void reaching(const pool_shape *s, int side, int at, int length, i
     *last = min((int)((uint)shifted / (uint)s->stride[side]), length - 1);
 }
 
-/* Does the window at `out` have a tap at `at`? */
+/* True if the window at `out` has a tap at `at`. */
 static inline bool has_tap(const pool_shape *s, int side, int out, int at)
 {
     uint offset = (uint)(at + s->before[side] - out * s->stride[side]);

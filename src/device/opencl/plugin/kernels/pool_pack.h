@@ -1,6 +1,6 @@
-/* Pooling of PACKs of channels, float or float4; pool.cl includes this for each. NAME(name): what a
-   function is called here; PASSED: activate_back of a PACK. Comparisons go by isgreater, isequal
-   and select, which mean the same for both. */
+/* Pooling of PACKs of channels, float or float4; pool.cl includes this for each. NAME(name): the
+   name of a function for this PACK; PASSED: activate_back of a PACK. Comparisons use isgreater,
+   isequal and select, which mean the same for both. */
 #define IMAGES(x) ((global const PACK *)(x))
 
 /* ---- forward ------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ KERNEL(NAME(average_pool_forward), WORK_ITEMS)(SHAPE, IN(float, x), OUT(float, y
 
 /* ---- backward: windows side by side -------------------------------------------------------- */
 
-/* What is left of a window's gradient goes to x, if it equals the window's largest. */
+/* Give the rest of a window's gradient to x, if x equals the window's maximum. */
 static inline PACK NAME(give)(PACK *left, PACK x, PACK largest)
 {
     PACK gets = select((PACK)(0), *left, isequal(x, largest));
@@ -91,8 +91,8 @@ KERNEL(NAME(max_pool_backward_apart), WORK_ITEMS)
 
 /* ---- backward: any windows ----------------------------------------------------------------- */
 
-/* What input position p gets of the window at output position (out_row, out_column): walk over the
-   window as the reference does, up to that position. */
+/* The gradient that input position p gets from the window at output position (out_row,
+   out_column): walk over the window as the reference does, up to that position. */
 static inline PACK NAME(gradient_of_window)(const pool_shape *s, const pool_position *p,
                                             int out_row, int out_column, global const float *x,
                                             global const float *y, global const float *dy)

@@ -1,4 +1,4 @@
-/* What a device can do at most: its roofline, and what a launch costs. */
+/* Probes of a device's peak rates and of the cost of a launch. */
 #include "device/opencl/plugin/kernels/common.h"
 #include "device/opencl/plugin/kernels/probe.h"
 

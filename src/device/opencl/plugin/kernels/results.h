@@ -1,4 +1,4 @@
-/* What the kernels tell of a step; the host adds it up. C and OpenCL C.
+/* The results of a step from the kernels, which the host adds. C and OpenCL C.
 
    A float has too few digits, and not every device has doubles: each number is two floats, high +
    low, whose sum it is (device/rules/sum2.h). */

@@ -1,6 +1,6 @@
-/* What the rules of device/rules that go by rows are made of here: a row is done by `lanes`
-   work-items side by side (a power of two), which meet in local memory. All work-items of a group
-   have to come by whenever one row's lanes do. */
+/* Primitives for the row rules of device/rules in OpenCL: `lanes` consecutive work-items (a
+   power of two) process a row, and exchange values in local memory. All work-items of a group
+   must make these calls whenever the lanes of one row do, as they contain barriers. */
 #ifndef DEVICE_OPENCL_ROW_RULES_H
 #define DEVICE_OPENCL_ROW_RULES_H
 
@@ -15,7 +15,7 @@ typedef float row_number;
 typedef sum2 row_metric;
 typedef long row_index;
 
-/* What lanes hand to each other: one entry a work-item. */
+/* Local memory for the exchange between lanes: one entry per work-item. */
 typedef struct row_exchange {
     local row_number *numbers;
     local int *columns;
@@ -38,7 +38,7 @@ static inline void put_gradient(const row_view *r, long i, row_number value)
     r->gradient[i] = (float)value * r->share;
 }
 
-/* A softmax, whose value the loss knows, or else a sigmoid: ops/loss.c takes no other. */
+/* A softmax, whose value the loss already has, or else a sigmoid: ops/loss.c accepts no other. */
 static inline void put_activated(const row_view *r, long i, row_number probability)
 {
     r->activated[i] = r->activation == ACTIVATION_SOFTMAX ? (float)probability
@@ -143,7 +143,7 @@ static inline row_view without_gradient(const row_view *r)
 #define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
 #define row_abs(a) fabs(a)
 #define row_exp(a) exp(a)
-#define row_exp_negative(a) ((row_number)exp((float)(a))) /* that of 0 is exactly 1 */
+#define row_exp_negative(a) ((row_number)exp((float)(a))) /* exp(0) is exactly 1 */
 #define row_log(a) log(a)
 #define row_log1p(a) log1p(a)
 #define row_first_output(r) first_largest(r, (r)->output)

@@ -15,7 +15,7 @@
     first < rows;                                              \
     first += (long)get_num_groups(0) * (WORK_ITEMS / lanes)
 
-/* What all rows of a matrix of n columns have in common; `row` may lie past the last. */
+/* A view of a row of a matrix with n columns; `row` may be past the last. */
 static inline row_view view_of(row_exchange exchange, long row, long rows, long n, int lanes)
 {
     row_view r;
@@ -101,7 +101,7 @@ static inline void add_sum(sum2 sum, int slot, global sum2 *partials, global flo
         write_result(sum, slot, results, share, scale);
 }
 
-/* By one group. */
+/* Run by one work-group. */
 KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
 {
     local sum2 shared[WORK_ITEMS];

@@ -1,4 +1,4 @@
-/* What the rules of device/rules that go element by element are made of here. */
+/* Primitives for the elementwise rules of device/rules in OpenCL. */
 #ifndef DEVICE_OPENCL_RULES_H
 #define DEVICE_OPENCL_RULES_H
 

@@ -10,8 +10,8 @@
 #define STRIPS const long rows, const long columns, const long block_rows, const int width
 #define WALK walk_of(rows, columns, block_rows, width)
 
-/* This work-item's column, which may lie past the last, and its rows: begin, begin + step ... < end
- */
+/* This work-item's column, which may be past the last, and its rows: begin, begin + step ... <
+   end */
 typedef struct strip_walk {
     long column, begin, end;
     int step, width;
@@ -32,7 +32,7 @@ static inline strip_walk walk_of(long rows, long columns, long block_rows, int w
     return w;
 }
 
-/* Is it this work-item that writes its column's result? */
+/* True for the work-item that writes its column's result. */
 static inline bool strip_writes(const strip_walk *w)
 {
     return w->active && (int)get_local_id(0) < w->width;
@@ -53,7 +53,7 @@ static inline sum2 strip_sum(const strip_walk *w, sum2 value, local sum2 *shared
     return shared[item % w->width];
 }
 
-/* Of a vector that may not be there. */
+/* An element of a vector that may be NULL. */
 static inline float or_else(global const float *values, long i, float missing)
 {
     return values ? values[i] : missing;

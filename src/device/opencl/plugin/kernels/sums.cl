@@ -4,8 +4,8 @@
 #include "device/opencl/plugin/kernels/fours.h"
 #include "device/opencl/plugin/kernels/strips.h"
 
-/* Of x [rows][columns]. One range of rows: sums[columns], else `sums` is NULL and
-   partials[range][columns] are written. */
+/* Column sums of x [rows][columns]. A single range of rows writes sums[columns]; else `sums` is
+   NULL, and the ranges write partials[range][columns]. */
 KERNEL(column_sums, WORK_ITEMS)(STRIPS, IN(float, x), OUT(sum2, partials), OUT(float, sums))
 {
     local sum2 shared[WORK_ITEMS];
@@ -48,8 +48,8 @@ KERNEL(column_sums_reduce, WORK_ITEMS)
 
 /* ---- SQUARE_SUM ---------------------------------------------------------------------------- */
 
-/* Each group sums `piece` elements (a multiple of 4): to *sum where there is one group, else `sum`
-   is NULL and partials[group] are written. */
+/* Each group sums `piece` elements (a multiple of 4): a single group writes *sum; else `sum` is
+   NULL, and the groups write partials[group]. */
 KERNEL(square_sum, WORK_ITEMS)
 (IN(float, x), const long count, const long piece, OUT(sum2, partials), OUT(float, sum))
 {

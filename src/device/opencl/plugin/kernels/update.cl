@@ -10,8 +10,8 @@
 
 #include "device/rules/optimizers.h"
 
-/* The square sums of the gradients that the norm is of: `count` from squares[first] on. In doubles
-   where there are some: squares of large gradients may leave a float's range in sum. */
+/* The square sums of the gradients of a norm: `count` from squares[first] on. In doubles if the
+   device has them: the sum of squares of large gradients may exceed a float's range. */
 #if HAS_DOUBLE
 typedef double wide;
 #else

@@ -21,7 +21,7 @@ typedef float lanes;
 #endif
 #define VECTOR WINOGRAD_VECTOR(ITEM_N)
 
-/* Channels from `from` on, of which there are `count`; 0 for those behind. */
+/* Read `count` channels from `from` on, and 0 for the rest. */
 static inline lanes read_lanes(global const float *from, int count)
 {
 #if ITEM_N > 8
@@ -94,7 +94,7 @@ static inline void transform_output(lanes *m, int step)
     m[3 * step] = A2 * POINT_A * difference_a + (B2 * POINT_B * difference_b + m[5 * step]);
 }
 
-/* A tile of the batch: its sample, and where its first pixel lies. */
+/* A tile of the batch: its sample, and the position of its first pixel. */
 static inline int4 tile_at(int tile, int tile_rows, int tile_columns)
 {
     int line = tile / tile_columns, sample = line / tile_rows;

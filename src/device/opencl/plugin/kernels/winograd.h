@@ -6,7 +6,7 @@
 #define WINOGRAD_POSITIONS 36 /* (4 + 3 - 1)^2 */
 /* Channels that a work-item takes: a GPU's has registers for one; a CPU's vectors are filled. */
 #define WINOGRAD_VECTOR(item_n) ((item_n) > 8 ? (item_n) : 1)
-/* A work-group's work-items: so many for the channels, times so many tiles. */
+/* Work-items of a work-group: the number for the channels, times the number of tiles. */
 #define WINOGRAD_ITEMS(item_n) ((item_n) > 8 ? 4 : 32)
 #define WINOGRAD_TILES 8
 

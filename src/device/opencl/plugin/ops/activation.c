@@ -1,4 +1,4 @@
-/* Activations that stand alone. */
+/* Separate activations. */
 #include "device/opencl/plugin/ops/ops.h"
 
 /* ---- softmax ------------------------------------------------------------------------------ */

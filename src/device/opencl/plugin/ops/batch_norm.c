@@ -9,7 +9,7 @@ static gpu_strips strips_of(const plan *p, const op *o, int64_t groups)
     return opencl_strips_of(rows, columns, groups);
 }
 
-/* The partial sums, and behind them their sums. */
+/* Scratch memory: the partial sums, followed by their sums. */
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
 {
     (void)g, (void)state;
@@ -19,7 +19,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     return CORNU_OK;
 }
 
-/* What the second kernel reads: the partial sums themselves, or one that they were reduced to. */
+/* The second kernel's input: the partial sums, or the single one that they were reduced to. */
 static cornu_status reduce_partials(const gpu_op *r, const gpu_strips *t, gpu_address *from,
                                     int64_t *count)
 {

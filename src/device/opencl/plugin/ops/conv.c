@@ -1,4 +1,4 @@
-/* Convolutions as products ("direct"), which take everything; winograd.c is asked first. */
+/* Convolutions as products ("direct"), which accept everything; winograd.c is tried first. */
 #include "device/opencl/plugin/kernels/conv.h"
 #include "device/opencl/plugin/ops/product.h"
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 typedef struct conv_state {
     conv_window window;
     product product;
-    int64_t filters, positions; /* of y */
+    int64_t filters, positions; /* filters and positions of y */
     bool with_bias;             /* the weights' product makes the bias's gradient, too */
 } conv_state;
 
@@ -33,7 +33,7 @@ static cornu_status check_sizes(const gpu_conv_roles *r, const window2d *w)
     return CORNU_OK;
 }
 
-/* What window_divide of kernels/conv.cl needs to divide by d. */
+/* Compute the multiplier and shift with which window_divide of kernels/conv.cl divides by d. */
 static void divide_by(int d, int *multiplier, int *shift)
 {
     for (*shift = 0; (int64_t)1 << *shift < d;)

@@ -1,6 +1,6 @@
 #include "device/opencl/plugin/ops/ops.h"
 
-enum { SAMPLES_MOST = 65535 }; /* of dimension 1; the kernel goes on in strides */
+enum { SAMPLES_MOST = 65535 }; /* maximum of dimension 1; the kernel strides over the rest */
 
 static cornu_status enqueue(const gpu_op *r)
 {

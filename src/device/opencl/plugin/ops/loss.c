@@ -47,7 +47,7 @@ static rows rows_of(const gpu_op *r, const op *o)
     return t;
 }
 
-/* What a kernel's MATRICES and SUMS take. */
+/* Arguments for a kernel's MATRICES and SUMS. */
 #define A_MATRICES(t)                                                                  \
     A_ADDRESS((t)->output), A_ADDRESS((t)->target), A_LONG((t)->rows), A_LONG((t)->n), \
         A_LONG((t)->targets), A_INT((t)->blocking.lanes)

@@ -9,12 +9,12 @@
 /* ops.c: gpu_driver.kernels, made of these. */
 extern const gpu_kernel_list opencl_kernels[OP_COUNT];
 
-/* For each operation of ops.def the kernels that run it, in the order in which they are asked;
-   gpu_kernel_list. An operation without a list does not link. */
+/* The kernels of each operation of ops.def, in the order in which they are tried
+   (gpu_kernel_list). An operation without a list does not link. */
 #define OP(id, name, ...) extern const gpu_kernel *const opencl_##name[];
 #include "step/ops.def"
 
-/* loss.c: the last activation with the loss in one launch, and the metrics behind it. */
+/* loss.c: the last activation with the loss in one launch, then the metrics. */
 extern const gpu_kernel opencl_head;
 
 /* ---- sums.c --------------------------------------------------------------------------------- */
@@ -25,14 +25,14 @@ size_t opencl_column_sums_scratch(int64_t rows, int64_t columns);
 cornu_status opencl_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
                                 gpu_address scratch, gpu_address out);
 
-/* In groups of WORK_ITEMS (kernels/strips.h): about so many groups in all; one range of all rows.
- */
+/* Strips for groups of WORK_ITEMS (kernels/strips.h), about `groups` groups in total; and one
+   range with all rows. */
 gpu_strips opencl_strips_of(int64_t rows, int64_t columns, int64_t groups);
 gpu_strips opencl_strips_whole(int64_t rows, int64_t columns);
 opencl_grid opencl_strips_grid(const gpu_strips *t);
-/* What a kernel's STRIPS takes. */
+/* Arguments for a kernel's STRIPS. */
 #define A_STRIPS(t) A_LONG((t).rows), A_LONG((t).columns), A_LONG((t).block_rows), A_INT((t).width)
-/* partials[.count][2][columns], which two sums of each column leave, take this many bytes. */
+/* Bytes of partials[.count][2][columns], for two sums per column. */
 size_t opencl_partials_bytes(const gpu_strips *t);
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -42,13 +42,13 @@ size_t opencl_partials_bytes(const gpu_strips *t);
 #define OPENCL_LOW(a) ((float)((a) - (double)(float)(a)))
 #define A_SUM2(a) A_FLOAT(OPENCL_HIGH(a)), A_FLOAT(OPENCL_LOW(a))
 
-/* So many groups of WORK_ITEMS. */
+/* A grid of `groups` groups of WORK_ITEMS. */
 static inline opencl_grid opencl_line(int64_t groups)
 {
     return (opencl_grid){.groups = {(size_t)groups, 1, 1}, .items = {WORK_ITEMS, 1, 1}};
 }
 
-/* The grid of kernels that take each element by itself. */
+/* The grid of elementwise kernels. */
 static inline opencl_grid opencl_element_grid(int64_t count)
 {
     return opencl_line(gpu_element_blocks(count, WORK_ITEMS));

@@ -1,9 +1,9 @@
-/* Pooling. Two kernels for the backward pass of max pooling: windows that lie apart give their
-   gradient away, others are gathered by the elements that they reach. Each is there for one channel
-   a work-item, and for four. */
+/* Pooling. Two kernels for the backward pass of max pooling: windows that do not overlap scatter
+   their gradient; with overlapping windows each input element gathers from its windows. Each
+   kernel exists for one and for four channels per work-item. */
 #include "device/opencl/plugin/ops/ops.h"
 
-/* What a kernel's SHAPE takes. */
+/* Arguments for a kernel's SHAPE. */
 #define A_POOL(p)                                                                                 \
     A_LONG((p).in->dim[0]), A_INT((p).in->dim[1]), A_INT((p).in->dim[2]), A_INT((p).out->dim[1]), \
         A_INT((p).out->dim[2]), A_INT((p).in->dim[3] / (p).pack), A_INT((p).w->kernel[0]),        \

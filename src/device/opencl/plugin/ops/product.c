@@ -2,9 +2,10 @@
 #include <math.h>
 
 enum {
-    SLICE_LEAST = 128, /* of k: below, adding the slices up costs more than they save */
+    SLICE_LEAST =
+        128, /* minimum depth of a slice: below, adding the slices costs more than they save */
     SLICE_MOST = 1024, /* above, rounding errors of a sum grow too large */
-    SLICES_MOST = 128, /* by reduce_slices */
+    SLICES_MOST = 128, /* maximum for reduce_slices */
     GPU_SLICE_MOST = 2048,
     MANY_SLICES = 8, /* from here on by reduce_many_slices; not on CPUs */
     MANY_SLICES_MOST = 1024,
@@ -78,7 +79,7 @@ static void choose_shape(const gpu *g, product *q)
     *q = best;
 }
 
-/* As many slices of k as give every compute unit work. */
+/* Choose enough slices of k to give every compute unit work. */
 static void choose_slices(const gpu *g, product *q)
 {
     int64_t k = q->size.k, groups = q->tiles_m * q->tiles_n * q->size.batch;
@@ -105,15 +106,15 @@ static double rounds_of(const gpu *g, const product *q, int64_t groups)
     return ceil((double)(groups * q->size.batch) / opencl_of(g)->compute_units);
 }
 
-/* Of a group that goes through `depth` of k, with so many others on its compute unit: all its
-   instructions, or the latency of memory at each tile of k. docs/opencl-gpus.md. */
+/* The cost of a group with `depth` of k and a number of other groups on its compute unit: all
+   its instructions, or the latency of memory at each tile of k. docs/opencl-gpus.md. */
 static double group_cost(const gpu *g, const product *q, double depth, double rounds)
 {
     const double lanes = 128;     /* multiply-adds of a compute unit in a clock */
     const double latency = 76800; /* in 600 clocks */
     const double resident = 384;  /* work-items on a compute unit at once */
     const double copying = 7;     /* instructions that bring a number of a tile to its place */
-    const double ends = 16;       /* what a tile begins and ends with, in steps of k */
+    const double ends = 16;       /* cost of a tile's begin and end, in steps of k */
     const opencl_blocking *b = &opencl_of(g)->blocking;
     const product_tile t = tile_of(g, q);
     const double area = (double)(t.m * t.n), k_groups = (double)q->size.k_groups;
@@ -169,8 +170,8 @@ static void divide_columns(product_size *s)
     s->a_step = 0;
 }
 
-/* The shape and the slices of the least cost: of all tiles or, with as many whole ones as all
-   compute units have alike, of the rest. */
+/* Choose the shape and the slices with the minimum cost: slices of all tiles or, after as many
+   whole tiles as keep all compute units equally busy, of the remaining ones. */
 static void choose_least(const gpu *g, product *q)
 {
     const int64_t k = q->size.k, fit = SLICES_BYTES / 4 / q->size.count;

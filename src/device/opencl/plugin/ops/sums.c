@@ -1,7 +1,7 @@
 /* Column sums, and SQUARE_SUM. */
 #include "device/opencl/plugin/ops/ops.h"
 
-typedef struct sum2 { /* as kernels/common.h has it */
+typedef struct sum2 { /* as in kernels/common.h */
     float high, low;
 } sum2;
 
@@ -53,7 +53,7 @@ cornu_status opencl_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t col
 
 enum { PIECE_LEAST = 16 * WORK_ITEMS }; /* elements of a group: a multiple of 4 */
 
-/* Elements of a group, and how many groups there are. */
+/* Elements per group, and the number of groups. */
 static int64_t square_piece(int64_t count, int64_t *groups)
 {
     int64_t piece = (count + GPU_SUM_BLOCKS - 1) / GPU_SUM_BLOCKS;

@@ -1,4 +1,4 @@
-/* UPDATE: each variable by a launch of its own. */
+/* UPDATE: one launch per variable. */
 #include "device/opencl/plugin/ops/ops.h"
 #include "device/optimizer_step.h"
 

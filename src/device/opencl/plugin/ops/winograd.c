@@ -1,6 +1,6 @@
-/* 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3) (kernels/winograd.cl): the transforms and,
-   between them, one batch of products, a block of tiles after the other, so that what lies between
-   stays of moderate size. Also the inputs' gradient. */
+/* 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3) (kernels/winograd.cl): the transforms
+   and, between them, one batch of products, block by block of tiles, so that the intermediate
+   data stays small. Also the inputs' gradient. */
 #include "device/opencl/plugin/kernels/winograd.h"
 #include "device/opencl/plugin/ops/product.h"
 #include <stdlib.h>
@@ -13,7 +13,7 @@ typedef struct winograd_state {
     bool rotated;
     int64_t before[2], tiles[2];   /* tiles: rows and columns of them in an image */
     int64_t all, block;            /* tiles of the batch, of a block */
-    product full, last;            /* of a block, of the last block */
+    product full, last;            /* products of a block, and of the last block */
     int64_t v_at, z_at, slices_at; /* floats from the scratch memory's start; u is first */
 } winograd_state;
 
@@ -33,9 +33,9 @@ static int64_t tiles_of(const tensor *to)
            product_divide_up(dim[2], WINOGRAD_STEP);
 }
 
-/* Is it faster than a direct convolution? A tile has 36 products where 16 pixels have 144, and
-   moves 36 numbers of each channel twice, which counts as much as 32 products of each on a device
-   of 25 FLOPs a byte: winograd_channels. */
+/* True if it is faster than a direct convolution. A tile has 36 products, its 16 pixels have
+   144; but it moves 36 numbers of each channel twice, which costs as much as 32 products of each
+   on a device with 25 FLOPs per byte: winograd_channels. */
 static bool pays(const gpu *g, const tensor *from, const tensor *to)
 {
     const int64_t *dim = to->shape.dim, least = opencl_of(g)->blocking.winograd_channels;
