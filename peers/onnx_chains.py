@@ -44,7 +44,7 @@ def run(session, x: np.ndarray):
 
 def outputs_of(handle, x: np.ndarray) -> np.ndarray:
     y = np.empty((len(x), *handle.shapes()[1]), np.float32)
-    handle.predict(np.ascontiguousarray(x, np.float32), y, None, 0, False, len(x), False)
+    handle.predict(np.ascontiguousarray(x, np.float32), y, batch=len(x))
     return y
 
 

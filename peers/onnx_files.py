@@ -87,7 +87,7 @@ def compare(name: str, session, given: np.ndarray, expected: np.ndarray) -> None
 
 def outputs_of(handle, x: np.ndarray) -> np.ndarray:
     y = np.empty((len(x), *handle.shapes()[1]), np.float32)
-    handle.predict(x, y, None, 0, False, len(x), False)
+    handle.predict(x, y, batch=len(x))
     return y
 
 

@@ -172,7 +172,7 @@ def last(y: np.ndarray) -> np.ndarray:
 
 def outputs_of(handle, x: np.ndarray) -> np.ndarray:
     y = np.empty((len(x), *handle.shapes()[1]), np.float32)
-    handle.predict(x, y, None, 0, False, len(x), False)
+    handle.predict(x, y, batch=len(x))
     return y
 
 
@@ -183,7 +183,7 @@ def compare(name: str, text: str | None, folder: str) -> None:
     made = peer(handle)
     # The wrapping modules' own names ("inner") come in between, as other people's do.
     save_file(made.state_dict(), f"{folder}/w.safetensors")
-    handle.load_weights(f"{folder}/w.safetensors", "torch")
+    handle.load_weights(f"{folder}/w.safetensors", "torch", False, False)
     x = rng.uniform(-1, 1, (3, *handle.shapes()[0])).astype(np.float32)
     with torch.no_grad():
         expected = last(made(images(x)).numpy())
