@@ -113,7 +113,8 @@ static void the_page_of_the_benchmark_shows_these_figures(void **state)
     (void)state;
     char *readme;
     size_t size;
-    assert_int_equal(file_read(SOURCE_FOLDER "/docs/command-line.md", 1 << 20, &readme, &size), CORNU_OK);
+    assert_int_equal(file_read(SOURCE_FOLDER "/docs/command-line.md", 1 << 20, &readme, &size),
+                     CORNU_OK);
     for (const published_figure *f = published_figures; f->workload; f++) {
         char shown[64];
         int digits = f->epoch_seconds < 99.5 ? 1 : 0;
