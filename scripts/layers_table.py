@@ -81,7 +81,7 @@ def operations_on(program, recipe, device):
     return kernels
 
 
-def cell(kernels, device):
+def cell(kernels):
     """own: kernels of the device alone; plain C: the reference's; the reason where it is refused."""
     if isinstance(kernels, str):
         return "no"
@@ -106,15 +106,19 @@ def samples_of(folder, shape):
     return str(path)
 
 
-def saved_and_read(program, folder, recipe, data, ending):
-    """Written, and read back where that kind of file is read."""
-    model, there, back = folder / "m.safetensors", folder / f"x{ending}", folder / "back.safetensors"
-    for path in (model, there, back):
-        path.unlink(missing_ok=True)
+def trained_model(program, folder, recipe, data):
+    """cornu's own file of a model after a step."""
+    model = folder / "m.safetensors"
     trained = run(program, "train", recipe, "--data", data, "--steps", "1", "--epochs", "1", "--batch", "2",
                   "--quiet", "--save", str(model))
     if trained.returncode:
         sys.exit(f"layers_table.py: {recipe} does not train: {trained.stderr}")
+    return model
+
+
+def saved_and_read(program, folder, model, ending):
+    """Written, and read back where that kind of file is read."""
+    there, back = folder / f"x{ending}", folder / "back.safetensors"
     if ending != ".safetensors" and run(program, "convert", str(model), str(there)).returncode:
         return "no"
     if ending != ".safetensors" and run(program, "convert", str(there), str(back)).returncode:
@@ -142,9 +146,9 @@ def table(program, before):
                     old = kept.get(f"`{name}`")
                     cells.append(old[1 + column] if old else "?")
                 else:
-                    cells.append(cell(found, device))
-            data = samples_of(folder, LAYERS[name][0])
-            cells += [saved_and_read(program, folder, recipe, data, ending) for ending in FILES]
+                    cells.append(cell(found))
+            model = trained_model(program, folder, recipe, samples_of(folder, LAYERS[name][0]))
+            cells += [saved_and_read(program, folder, model, ending) for ending in FILES]
             lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return lines, absent
 

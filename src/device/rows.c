@@ -129,6 +129,7 @@ void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n)
 /* ---- activations -------------------------------------------------------------------------- */
 
 typedef double activate_rule(double x, double alpha);
+typedef double activate_back_rule(double x_or_y, double dy, double alpha);
 
 double activate_element(activation act, double x)
 {
@@ -137,4 +138,13 @@ double activate_element(activation act, double x)
 #include "model/activations.def"
     };
     return rules[act.kind](x, (double)act.alpha);
+}
+
+double activate_element_back(activation act, double x_or_y, double dy)
+{
+    static activate_back_rule *const rules[ACTIVATION_COUNT] = {
+#define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule##_back,
+#include "model/activations.def"
+    };
+    return rules[act.kind](x_or_y, dy, (double)act.alpha);
 }

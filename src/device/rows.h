@@ -19,6 +19,8 @@ metric_row *metric_row_of(metric_id id);
 
 /* y = act(x), one element (not softmax) */
 double activate_element(activation act, double x);
+/* dx = act'(x) dy, from y where activations.def says so, else from x (not softmax) */
+double activate_element_back(activation act, double x_or_y, double dy);
 /* y [n], may be x */
 void softmax_row(const float *x, float *y, int64_t n);
 /* dx [n] from y [n] and dy [n]; dx may be one of them */

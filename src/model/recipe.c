@@ -113,7 +113,7 @@ static const config_field recipe_fields[] = {
     OPTIONS_END,
 };
 
-/* What a model keeps of its fit section; training reads the rest when it starts. */
+/* A model keeps these values of its fit section; training reads the rest when it starts. */
 static const config_field fit_fields[] = {
     OPTION_AS("batch_size", INT, cornu_model, batch, .minimum = 1, .maximum = INT32_MAX),
     OPTION(INT, cornu_model, epochs, .minimum = 1, .maximum = INT32_MAX),

@@ -288,7 +288,7 @@ static void *failing_malloc(size_t size)
     return left >= 0 && left-- == 0 ? NULL : malloc(size);
 }
 
-/* jansson loses the bytes that it has no room for, and errno in the number behind them. */
+/* jansson loses the bytes that it has no room for, and errno in the number after them. */
 static void json_that_memory_was_short_for_is_not_taken_for_another_text(void **state)
 {
     (void)state;

@@ -76,7 +76,7 @@ static void the_layer_that_is_left_out_keeps_its_weights(void **state)
     cornu_model_close(from);
 }
 
-/* What the file calls so need not be a layer of the model. */
+/* A skipped name may stand in the file alone: it need not be a layer of the model. */
 static void a_layer_of_the_file_alone_is_left_out_too(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void weights_go_to_layers_of_the_same_name(void **state)
     }
 }
 
-/* Of Keras 3's files; a layer is then taken whole. */
+/* Keras 3's files are read by position; a layer is then loaded completely or not at all. */
 static void by_class_and_order_a_layer_that_does_not_fit_stays(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ def older(what: str, given: dict) -> dict:
     return fetch
 
 
-# What fit takes beside Keras's arguments: the library's other options, each (name, type, is it a key of the fit section?).
+# fit's options beside Keras's arguments: the library's others, each (name, type, is it a key of the fit section?).
 _OWN = [row for row in _cornu.fit_options() if row[0] not in ("epochs", "batch_size", "steps_per_epoch", "seed")]
 
 

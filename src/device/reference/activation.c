@@ -1,26 +1,5 @@
 #include "device/reference/reference.h"
 #include "device/rows.h"
-#include <math.h>
-
-#define RULE static inline
-typedef double rule_real;
-#define rule_all(a) ((double)(a))
-#define rule_select(mask, a, b) ((mask) ? (a) : (b))
-#define rule_abs(a) fabs(a)
-#define rule_tanh(a) tanh(a)
-#define rule_erfc(a) erfc(a)
-#define rule_exp(a) exp(a)
-#define rule_exp_negative(a) exp(a)
-#define rule_exp_coarse(a) exp(a)
-#define rule_expm1_negative(a) expm1(a)
-#include "device/rules/activations.h"
-
-typedef double back(double x_or_y, double dy, double alpha);
-
-static back *const backs[ACTIVATION_COUNT] = {
-#define ACTIVATION(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_##rule##_back,
-#include "model/activations.def"
-};
 
 cornu_status reference_activation_forward(const op_run *r)
 {
@@ -50,7 +29,6 @@ cornu_status reference_activation_backward(const op_run *r)
         return CORNU_OK;
     }
     for (int64_t i = 0; i < dx->count; i++)
-        r->out[0][i] =
-            (float)backs[act.kind]((double)r->in[0][i], (double)r->in[1][i], (double)act.alpha);
+        r->out[0][i] = (float)activate_element_back(act, (double)r->in[0][i], (double)r->in[1][i]);
     return CORNU_OK;
 }
