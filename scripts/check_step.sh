@@ -289,7 +289,8 @@ echo "$result $seconds $name" >>"$logs/steps"
 case $result in
 skipped) say "skipped  $name: $(cat "$logs/$name.reason")" ;;
 FAILED)
-    say "FAILED   $name ($seconds s); the end of $log, without the tests that passed:"
+    say "FAILED   $name ($seconds s); assertions in $log, and its end without the tests that passed:"
+    grep -aE '^(\[  (ERROR |FAILED)|.*\[   LINE   \]|E  )' "$log" | cut -c 1-300 | head -n 30
     grep -vE '^ *Start +[0-9]+: | Passed +[0-9.]+ sec$' "$log" | tail -n 60
     ;;
 *) say "passed   $name ($seconds s)" ;;

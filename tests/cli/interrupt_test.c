@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -121,6 +122,23 @@ static void await(const char *words)
         listen_for(1);
     if (!said(words))
         fail_msg("found \"%s\"; expected \"%s\"", t.text + t.mark, words);
+}
+
+/* Before it waits for signals, a key would kill it. */
+static void await_readiness(void)
+{
+    char path[64], line[256];
+    unsigned long long blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)t.pid);
+    for (double end = clock_seconds() + 120; !(blocked >> (SIGINT - 1) & 1);) {
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        while (fgets(line, sizeof line, file) && sscanf(line, "SigBlk: %llx", &blocked) != 1)
+            continue;
+        fclose(file);
+        assert_true(clock_seconds() < end);
+        listen_for(0.01);
+    }
 }
 
 static void press(void)
@@ -242,8 +260,8 @@ static void expect_saved_as_said(const char *name)
 static void the_first_is_answered_at_once_and_the_save_follows(void **state)
 {
     (void)state;
-    START_SLOW("train", "net.yaml", "--data", "mnist", "--quiet");
-    listen_all(0.5);
+    START_SLOW("train", "net.yaml", "--data", "mnist", "--steps=1000000");
+    await("Epoch 1/");
     press();
     await(", saving net.safetensors, press Ctrl-C again to stop without saving");
     await_hidden_file(); /* the save waits */
@@ -365,8 +383,8 @@ static void the_first_during_a_save_lets_it_end(void **state)
 static void a_termination_is_answered_alike(void **state)
 {
     (void)state;
-    START("train", "net.yaml", "--data", "mnist");
-    await("Epoch 2/");
+    START("train", "net.yaml", "--data", "mnist", "--steps=1000000"); /* far from a save */
+    await("Epoch 1/");
     kill(t.pid, SIGTERM);
     await(", saving net.safetensors, press Ctrl-C again");
     finish();
@@ -421,7 +439,7 @@ static void what_a_kill_leaves_goes_with_the_next_save(void **state)
 static void the_progress_line_stays_readable(void **state)
 {
     (void)state;
-    START("train", "net.yaml", "--data", "mnist", "--batch=1");
+    START("train", "net.yaml", "--data", "mnist", "--batch=1", "--steps=1000000");
     await("loss: ");
     press();
     await("press Ctrl-C again");
@@ -451,8 +469,10 @@ static void evaluating_and_predicting_stop_after_a_step(void **state)
         START(commands[i], "m.safetensors", "--data", "mnist", "--device=reference", "--batch=1");
         if (i == 0)
             await("1/5000");
-        else
+        else {
+            await_readiness();
             listen_all(1);
+        }
         press();
         await("stopping, press Ctrl-C again to end at once\r\n");
         finish();
@@ -462,13 +482,20 @@ static void evaluating_and_predicting_stop_after_a_step(void **state)
     }
 }
 
+/* The reference device takes many seconds for a step of this one. */
 static void the_second_ends_what_saves_nothing_at_once(void **state)
 {
     (void)state;
-    START("bench", "mnist-cnn-2", "--steps=1000000");
-    await("measuring the machine's limits");
+    write_recipe(50);
+    made_mnist("mnist", 60, 5000, 0);
+    START("train", "net.yaml", "--data", "mnist", "--quiet", "--epochs=1", "--steps=1", "--save",
+          "m.safetensors");
+    finish();
+    START("evaluate", "m.safetensors", "--data", "mnist", "--device=reference", "--batch=5000");
+    await_readiness();
+    listen_all(0.5);
     press();
-    await("stopping: what was measured is told and written, press Ctrl-C again to end at once\r\n");
+    await("stopping, press Ctrl-C again to end at once\r\n");
     press();
     await("stopped");
     finish();
@@ -486,6 +513,7 @@ static void a_comparison_tells_and_writes_what_it_has(void **state)
     await("round 2 of 20 to 200, at most ");
     await(" left");
     press();
+    await("stopping: what was measured is told and written, press Ctrl-C again to end at once\r\n");
     await("cifar100-mlp  cpu ");
     await("Note: interrupted in round ");
     finish();
