@@ -2,7 +2,7 @@
 
     PYTHONPATH=build/release/python .venv/bin/python peers/onnx_files.py [--cornu PROGRAM]
 
-Every sample of every layer's file in src/model/layers, with weights drawn at random (also of means, variances and gammas), and
+Every sample of every layer in src/model/layers, with weights drawn at random (also of means, variances and gammas), and
 all workloads: the file passes onnx.checker's full check with its shapes inferred, and for batches of 1 and 5 onnxruntime's
 outputs are within 1e-5 of cornu's outputs' scale; so are those of files with the preprocessing inside, given bytes."""
 import argparse
@@ -32,17 +32,16 @@ def samples() -> list[tuple[str, str, str]]:
         activations = re.findall(r'^ACTIVATION(_OF_ROWS)?\(\w+, "(\w+)"', file.read(), re.MULTILINE)
     found = [("Activation", shape, f"{{activation: {name}}}")
              for rows, name in activations for shape in ("3,3,5", "6") if shape == "3,3,5" or rows]
-    texts = {}
     folder = f"{ROOT}/src/model/layers"
     for name in sorted(os.listdir(folder)):
         with open(f"{folder}/{name}") as file:
-            texts[name] = file.read()
-    pool = re.findall(r'"([\d,]+) \| (\{[^"]*\})"', texts["pool.c"])
-    for text in texts.values():
-        kind = re.search(r'\.name = "(\w+)"', text)
-        if kind:
-            own = pool if "pool_samples" in text else re.findall(r'"([\d,]+) \| (\{[^"]*\})"', text)
-            found += [(kind[1], shape, options) for shape, options in own if "%" not in options]
+            text = file.read()
+        tables = dict(re.findall(r"^static const char \*const (\w+)\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL))
+        for kind, row in re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL):
+            table = re.search(r"\.samples = (\w+)", row)
+            found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"',
+                                                                            tables[table[1]] if table else "")
+                      if kind != "Activation"]
     return found
 
 

@@ -2,7 +2,7 @@
 
     PYTHONPATH=build/release/python python3 peers/torch_names.py [--cornu PROGRAM]
 
-For every sample of every layer's file in src/model/layers that has weights, and for all workloads, the same network is made
+For every sample of every layer in src/model/layers that has weights, and for all workloads, the same network is made
 of PyTorch's modules; its state_dict, saved as safetensors, gives cornu's outputs within 1e-5 of PyTorch's outputs' scale, on
 the same images (channels last and first); and so does the state_dict that cornu writes, in PyTorch again."""
 import argparse
@@ -210,12 +210,14 @@ def rename(back: dict, state: dict) -> dict:
 def samples() -> list[tuple[str, str]]:
     """(name, recipe) of the layers' own tables, and chains."""
     found = []
-    for name in ("conv2d", "dense", "batch_normalization", "layer_normalization"):
+    for name, kinds in (("convolutional", ["Conv2D"]), ("core", ["Dense"]),
+                        ("normalization", ["BatchNormalization", "LayerNormalization"])):
         with open(f"{ROOT}/src/model/layers/{name}.c") as file:
             text = file.read()
-        kind = re.search(r'\.name = "(\w+)"', text)
-        assert kind
-        found += [(kind[1], shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"', text)]
+        for table, kind in re.findall(r"^static const char \*const \w+_samples\[\] = \{(.*?)^\};.*?\.name = \"(\w+)\"", text,
+                                      re.MULTILINE | re.DOTALL):
+            assert kind in kinds
+            found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"', table)]
     rows = [(f"{kind} {shape} {options}", f"model: {{input: [{shape}], layers: [{{{kind}: {options}}}]}}")
             for kind, shape, options in found]
     relu = "{Conv2D: {filters: 6, kernel_size: 3, activation: relu}}"

@@ -33,7 +33,7 @@ typedef enum layer_range {
     LAYER_RESCALES    /* changed on purpose, as pixels need it */
 } layer_range;
 
-/* One layer, made by its own file in layers/. */
+/* One kind of layer: its row in the file of its family, in layers/. */
 typedef struct layer_kind {
     const char *name;      /* Keras's class name */
     const char *base_name; /* stem of automatic names: "conv2d" */
@@ -170,7 +170,7 @@ activation_kind model_output_activation(const cornu_model *m);
 /* Set the file that messages name (copied). */
 cornu_status model_set_source(cornu_model *m, const char *source);
 
-/* All layers, NULL-ended (the build makes this table from layers/), and the row of a Keras class
+/* All layers, NULL-ended (a row of layers/layers.def each), and the row of a Keras class
    name or alias. */
 extern const layer_kind *const layer_kinds[];
 const layer_kind *layer_kind_find(const char *class_name);

@@ -39,7 +39,9 @@ static bool is_keras_only(const char *name)
 {
     static const char *const rows[] = {
 #define KERAS_ONLY(row) row,
-#include "model/keras_only.def"
+#include "model/layers/layers.def"
+#define KERAS_ONLY(row) row,
+#include "model/optimizers.def"
 #define KERAS_ONLY(row) row,
 #include "model/activations.def"
     };

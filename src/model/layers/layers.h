@@ -19,20 +19,11 @@ cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, 
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, weight_spec *weights, int *count);
 
-/* Pooling layers share their config, declaration and window. */
-typedef struct pool_config {
-    int64_t pool_size[2], strides[2]; /* strides 0: the same as pool_size */
-    int padding;                      /* LAYER_VALID, LAYER_SAME */
-} pool_config;
-extern const config_field pool_fields[];
-extern const char *const pool_samples[];
-cornu_status pool_declare(layer *l, weight_spec *weights, int *count);
-window2d pool_window(const layer *l);
-
 /* Numbers in LAYER_PADDINGS. */
 enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_PADDINGS "valid|same"
 #define LAYER_SIZE_MAX 1000000000.0
+#define LAYER_SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
 
 /* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")

@@ -1,4 +1,51 @@
+/* keras.layers.core: the input, and the layer whose units see all values. */
 #include "model/layers/layers.h"
+
+/* InputLayer: the shape of one sample. */
+typedef struct input_config {
+    shape shape;
+} input_config;
+
+static const config_field input_fields[] = {
+    OPTION_AS("batch_shape", BATCH_SHAPE, input_config, shape, LAYER_SIZES),
+    OPTION_AS("shape", SHAPE, input_config, shape, LAYER_SIZES, .flags = CONFIG_ALIAS),
+    OPTION_AS("batch_input_shape", BATCH_SHAPE, input_config, shape, LAYER_SIZES,
+              .flags = CONFIG_ALIAS),
+    OPTION_NEUTRAL("sparse", "false"),
+    OPTION_NEUTRAL("ragged", "false"),
+    OPTION_NEUTRAL("optional", "false"),
+    OPTIONS_END,
+};
+
+static cornu_status input_declare(layer *l, weight_spec *weights, int *count)
+{
+    const input_config *c = l->config;
+    if (c->shape.rank == 0)
+        return status_fail(CORNU_INVALID,
+                           "found no shape; expected batch_shape, such as [null, 28, 28, 1]");
+    l->in = c->shape;
+    return layer_same_shape(l, weights, count);
+}
+
+static cornu_status input_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    (void)l;
+    (void)b;
+    *y = x;
+    return CORNU_OK;
+}
+
+const layer_kind layer_InputLayer = {
+    .name = "InputLayer",
+    .base_name = "input_layer",
+    .config_size = sizeof(input_config),
+    .fields = input_fields,
+    .declare = input_declare,
+    .emit = input_emit,
+    .samples =
+        (const char *const[]){
+            NULL}, /* the sample input shapes of other layers make an InputLayer */
+};
 
 /* Dense: y = act(x W + b) over the last dimension; x [..., in], W [in][units], b [units]. */
 typedef struct dense_config {
@@ -8,9 +55,8 @@ typedef struct dense_config {
     initializer kernel_initializer, bias_initializer;
 } dense_config;
 
-static const config_field fields[] = {
-    OPTION(INT, dense_config, units, .minimum = 1, .maximum = LAYER_SIZE_MAX,
-           .flags = CONFIG_REQUIRED),
+static const config_field dense_fields[] = {
+    OPTION(INT, dense_config, units, LAYER_SIZES, .flags = CONFIG_REQUIRED),
     OPTION(ACTIVATION, dense_config, activation, .fallback = "null"),
     OPTION(BOOL, dense_config, use_bias, .fallback = "true"),
     OPTION(INITIALIZER, dense_config, kernel_initializer, .fallback = "glorot_uniform"),
@@ -41,7 +87,7 @@ static cornu_status dense_emit(const layer *l, step_builder *b, tensor_ref x, te
     return layer_emit_activation(b, z, c->activation, y);
 }
 
-static const char *const samples[] = {
+static const char *const dense_samples[] = {
     "7 | {units: 5}",
     "3 | {units: 1, use_bias: false}",
     "17 | {units: 33, activation: relu}",
@@ -59,8 +105,8 @@ const layer_kind layer_Dense = {
     .name = "Dense",
     .base_name = "dense",
     .config_size = sizeof(dense_config),
-    .fields = fields,
+    .fields = dense_fields,
     .declare = dense_declare,
     .emit = dense_emit,
-    .samples = samples,
+    .samples = dense_samples,
 };

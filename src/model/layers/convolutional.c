@@ -1,3 +1,4 @@
+/* keras.layers.convolutional */
 #include "model/layers/layers.h"
 
 /* Conv2D: y = act(x * W + b), cross-correlation; x [height][width][in],
@@ -10,16 +11,14 @@ typedef struct conv2d_config {
     initializer kernel_initializer, bias_initializer;
 } conv2d_config;
 
-#define SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
-
-static const config_field fields[] = {
-    OPTION(INT, conv2d_config, filters, SIZES, .flags = CONFIG_REQUIRED),
-    OPTION(PAIR, conv2d_config, kernel_size, SIZES, .flags = CONFIG_REQUIRED),
-    OPTION(PAIR, conv2d_config, strides, SIZES, .fallback = "1"),
+static const config_field conv2d_fields[] = {
+    OPTION(INT, conv2d_config, filters, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(PAIR, conv2d_config, kernel_size, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(PAIR, conv2d_config, strides, LAYER_SIZES, .fallback = "1"),
     OPTION(CHOICE, conv2d_config, padding, .choices = LAYER_PADDINGS, .fallback = "valid"),
     OPTION_CHANNELS_LAST,
-    OPTION(PAIR, conv2d_config, dilation_rate, SIZES, .fallback = "1"),
-    OPTION(INT, conv2d_config, groups, SIZES, .fallback = "1"),
+    OPTION(PAIR, conv2d_config, dilation_rate, LAYER_SIZES, .fallback = "1"),
+    OPTION(INT, conv2d_config, groups, LAYER_SIZES, .fallback = "1"),
     OPTION(ACTIVATION, conv2d_config, activation, .fallback = "null"),
     OPTION(BOOL, conv2d_config, use_bias, .fallback = "true"),
     OPTION(INITIALIZER, conv2d_config, kernel_initializer, .fallback = "glorot_uniform"),
@@ -80,7 +79,7 @@ static cornu_status conv2d_emit(const layer *l, step_builder *b, tensor_ref x, t
     return layer_emit_activation(b, z, c->activation, y);
 }
 
-static const char *const samples[] = {
+static const char *const conv2d_samples[] = {
     "5,5,1 | {filters: 2, kernel_size: 3}",
     "6,7,3 | {filters: 4, kernel_size: 3, padding: same, activation: relu}",
     "7,5,2 | {filters: 3, kernel_size: [3, 2], strides: 2}",
@@ -100,8 +99,8 @@ const layer_kind layer_Conv2D = {
     .name = "Conv2D",
     .base_name = "conv2d",
     .config_size = sizeof(conv2d_config),
-    .fields = fields,
+    .fields = conv2d_fields,
     .declare = conv2d_declare,
     .emit = conv2d_emit,
-    .samples = samples,
+    .samples = conv2d_samples,
 };

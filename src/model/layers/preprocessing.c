@@ -1,3 +1,4 @@
+/* keras.layers.preprocessing */
 #include "model/layers/layers.h"
 
 /* Rescaling: y = x scale + offset. */
@@ -5,7 +6,7 @@ typedef struct rescaling_config {
     double scale, offset;
 } rescaling_config;
 
-static const config_field fields[] = {
+static const config_field rescaling_fields[] = {
     OPTION(REAL, rescaling_config, scale, .flags = CONFIG_REQUIRED),
     OPTION(REAL, rescaling_config, offset, .fallback = "0.0"),
     OPTIONS_END,
@@ -17,7 +18,7 @@ static cornu_status rescaling_emit(const layer *l, step_builder *b, tensor_ref x
     return emit_scale(b, x, c->scale, c->offset, y);
 }
 
-static const char *const samples[] = {
+static const char *const rescaling_samples[] = {
     "7 | {scale: 0.5}",
     "4,3,3 | {scale: 0.00784313725490196, offset: -1}",
     NULL,
@@ -27,9 +28,9 @@ const layer_kind layer_Rescaling = {
     .name = "Rescaling",
     .base_name = "rescaling",
     .config_size = sizeof(rescaling_config),
-    .fields = fields,
+    .fields = rescaling_fields,
     .declare = layer_same_shape,
     .emit = rescaling_emit,
-    .samples = samples,
+    .samples = rescaling_samples,
     .range = LAYER_RESCALES,
 };

@@ -1,3 +1,4 @@
+/* keras.layers.regularization */
 #include "model/layers/layers.h"
 
 /* Dropout: in training each element is 0 with probability rate, else x / (1 - rate); else y = x. */
@@ -5,7 +6,7 @@ typedef struct dropout_config {
     double rate;
 } dropout_config;
 
-static const config_field fields[] = {
+static const config_field dropout_fields[] = {
     OPTION(REAL, dropout_config, rate, .minimum = 0, .maximum = 1,
            .flags = CONFIG_REQUIRED | CONFIG_BELOW),
     OPTION_NEUTRAL("noise_shape", "null"),
@@ -22,7 +23,7 @@ static cornu_status dropout_emit(const layer *l, step_builder *b, tensor_ref x, 
     return CORNU_OK;
 }
 
-static const char *const samples[] = {
+static const char *const dropout_samples[] = {
     "11 | {rate: 0.5}",
     "4,3,2 | {rate: 0.2}",
     "7 | {rate: 0}",
@@ -33,8 +34,8 @@ const layer_kind layer_Dropout = {
     .name = "Dropout",
     .base_name = "dropout",
     .config_size = sizeof(dropout_config),
-    .fields = fields,
+    .fields = dropout_fields,
     .declare = layer_same_shape,
     .emit = dropout_emit,
-    .samples = samples,
+    .samples = dropout_samples,
 };
