@@ -1,5 +1,5 @@
 # Turn recipe files into C: struct embedded_recipe { name, text } embedded_recipes[], NULL-ended.
-set(body "/* Made by cmake/embed.cmake from recipes/. */\n#include \"model/recipes.h\"\n")
+set(body "/* Made by cmake/embed.cmake from recipes/. */\n#include \"model/model.h\"\n")
 set(table "")
 foreach(file IN LISTS RECIPES)
     get_filename_component(name ${file} NAME_WE)

@@ -1,8 +1,7 @@
 /* The public functions that need only a model's description. */
 #include "base/memory.h"
 #include "model/config.h"
-#include "model/internal.h"
-#include "model/recipes.h"
+#include "model/model.h"
 #include <cornu/tables.h>
 #include <math.h>
 #include <string.h>
@@ -197,14 +196,6 @@ const char *cornu_model_data_name(const cornu_model *model)
         if (d && d->type == DOC_STRING)
             return d->string;
     }
-    return NULL;
-}
-
-const char *cornu_workload_name(int index)
-{
-    for (int i = 0; embedded_recipes[i].name; i++)
-        if (i == index)
-            return embedded_recipes[i].name;
     return NULL;
 }
 

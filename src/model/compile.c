@@ -1,7 +1,7 @@
 /* The compile section: optimizer, loss, metrics, and the variables that the optimizer needs. */
 #include "base/memory.h"
 #include "model/config.h"
-#include "model/internal.h"
+#include "model/model.h"
 #include <string.h>
 
 static const config_field fields[] = {
@@ -107,37 +107,6 @@ static cornu_status add_slots(cornu_model *m)
             TRY(memory_format(&name, "optimizer/%s/%s", slots[j].name, m->variables[i].name));
             TRY(model_add_variable(m, name, &slot));
         }
-    return CORNU_OK;
-}
-
-/* A start value of 0 needs no write: the memory is zeroed, and no page is touched. */
-cornu_status model_start_slots(cornu_model *m)
-{
-    TRY(model_allocate(m));
-    for (int i = m->weight_count; i < m->variable_count; i++) {
-        const variable *v = &m->variables[i];
-        random_stream unused = {0};
-        if (v->initializer.kind != INITIALIZER_ZEROS)
-            initializer_fill(&v->initializer, &v->shape, &unused, v->value);
-    }
-    return CORNU_OK;
-}
-
-cornu_status model_start_best_weights(cornu_model *m)
-{
-    if (m->training.best_weights)
-        return CORNU_OK;
-    size_t count = (size_t)m->weight_count, pointers = count * sizeof(float *), floats = 0;
-    for (size_t i = 0; i < count; i++)
-        floats += (size_t)m->variables[i].count;
-    float **best;
-    TRY(memory_new(1, pointers + floats * sizeof(float), "best weights", &best));
-    float *values = (float *)(void *)(best + count);
-    for (size_t i = 0; i < count; i++) {
-        best[i] = values;
-        values += m->variables[i].count;
-    }
-    m->training.best_weights = best;
     return CORNU_OK;
 }
 

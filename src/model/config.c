@@ -1,6 +1,5 @@
 #include "model/config.h"
 #include "base/memory.h"
-#include "model/names.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,18 +23,6 @@ bool activation_find(const char *name, activation *out);
 /* May its derivative be computed from its output alone? (So that it can be fused.) */
 bool activation_from_output(activation_kind kind);
 
-/* A window over height [0] and width [1]. */
-typedef struct window2d {
-    int64_t kernel[2], stride[2], dilation[2], before[2], after[2]; /* before, after: padding */
-    int64_t groups;
-} window2d;
-/* Output size of one dimension: floor((in + before + after - dilation (kernel-1) - 1) / stride) + 1
- */
-int64_t window_output(const window2d *w, int dimension, int64_t in);
-/* Set the padding as TensorFlow does for "same" (out = ceil(in / stride); an odd pixel goes after)
-   or "valid" (none). */
-void window_pad(window2d *w, bool same, int64_t height, int64_t width);
-
 /* Shape of a tensor without the batch dimension. */
 shape emit_shape(const step_builder *b, tensor_ref x);
 /* The layer's weight `index` (counted from 0 within the layer). */

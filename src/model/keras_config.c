@@ -2,8 +2,7 @@
    the form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
 #include "base/memory.h"
 #include "model/config.h"
-#include "model/internal.h"
-#include "model/names.h"
+#include "model/model.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
-#include "model/metrics.h"
+#include "model/compile.h"
 #include "model/config.h"
-#include "model/losses.h"
-#include "model/names.h"
 #include <string.h>
 #include <strings.h>
 

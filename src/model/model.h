@@ -4,12 +4,9 @@
 #define MODEL_MODEL_H
 
 #include "base/doc.h"
+#include "model/compile.h"
 #include "model/emit.h"
-#include "model/initializers.h"
-#include "model/losses.h"
-#include "model/metrics.h"
-#include "model/optimizers.h"
-#include "model/training_state.h"
+#include "model/state.h"
 
 typedef struct layer layer;
 
@@ -59,30 +56,6 @@ struct layer {
     const doc *where; /* place in the recipe, for messages; NULL without one */
 };
 
-/* An array of numbers that lives from step to step: a weight, a moving mean, an optimizer's slot.
-   This is the host's copy; while a session trains, the device's copy is the valid one. */
-typedef struct variable {
-    char *name; /* "conv2d/kernel"; slots: "optimizer/SLOT/conv2d/kernel" */
-    shape shape;
-    int64_t count;
-    float *value; /* [count] */
-    bool trainable, is_slot;
-    int of;   /* slots: the variable that it belongs to; else -1 */
-    int slot; /* slots: its number in the optimizer's row */
-    initializer initializer;
-} variable;
-
-/* Access to the weights that a device is training. */
-typedef struct live_weights {
-    /* Copy the device's variables begin..end-1 into the model; copy variable `index` of the model
-       to the device. */
-    cornu_status (*pull)(void *context, int begin, int end);
-    cornu_status (*push)(void *context, int index);
-    /* Variable `index` of the device, its `count` floats, past the model. */
-    cornu_status (*read)(void *context, int index, float *values, int64_t count);
-    void *context; /* a session */
-} live_weights;
-
 #define MODEL_METRICS_MAX CORNU_METRICS_MAX
 
 struct cornu_model {
@@ -112,6 +85,32 @@ struct cornu_model {
     const live_weights *live; /* NULL: the model's own values are valid */
 };
 
+/* ---- making ----------------------------------------------------------------------------- */
+
+enum { MODEL_LAYERS_MAX = 1000 };
+
+/* An empty model: no layers yet. */
+cornu_status model_new(const char *name, const char *source, cornu_model **out);
+void model_free(cornu_model *m);
+cornu_status model_rename(cornu_model *m, const char *name);
+/* Set the file that messages name (copied). */
+cornu_status model_set_source(cornu_model *m, const char *source);
+/* Append a layer; `at` is its place in the recipe, for messages (may be NULL). The first layer must
+   be InputLayer, or give its input's shape itself. */
+cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
+                          const doc *options);
+/* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
+   at once. */
+cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
+/* Free a layer that is in no model; NULL is allowed. */
+void layer_free(layer *l);
+/* Fail where a model is in the place of a layer. */
+cornu_status model_refuse_nested(const doc *at, const char *class_name);
+/* Append the InputLayer. */
+cornu_status model_set_input(cornu_model *m, const shape *input);
+
+/* ---- reading and writing ---------------------------------------------------------------- */
+
 /* Read a whole recipe: data, model, compile, fit (unknown keys are errors). Takes `recipe`, also on
    failure. The model section may be Keras's to_json() (Sequential, or Functional that is a chain),
    or the short form:
@@ -127,34 +126,22 @@ cornu_status model_from_recipe(doc *recipe, cornu_model **out);
 /* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
    or .yml file that holds one, relative to the recipe. */
 cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
-/* Rebuild a built-in workload (m->published) for `classes` classes: the last layer with units gets
-   as many. CORNU_INVALID for other models, and for a model that already has weights. */
-cornu_status model_set_outputs(cornu_model *m, int64_t classes);
+/* Is the section Keras's to_json(), already parsed? The second function reads it. */
+bool keras_config_is(const doc *section);
+cornu_status model_from_keras(const doc *section, cornu_model **out);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
-/* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
-   at once. */
-cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
 /* Replace the model's loss and metrics by those of the section; the optimizer keeps its state. */
 cornu_status model_change_loss(cornu_model *m, const doc *section);
 /* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */
 cornu_status model_compile(cornu_model *m, const doc *section);
-/* Allocate all weights and draw them from `seed` (each variable by its own key). Slots get their
-   start values, and training begins anew. Existing weights are replaced. */
-cornu_status model_initialize(cornu_model *m, uint64_t seed);
-/* Draw the weights if there are none, from the seed of the model's position, else 1. */
-cornu_status model_start_weights(cornu_model *m);
-/* Allocate the variables' values (zeroed) that are not allocated yet. */
-cornu_status model_allocate(cornu_model *m);
-/* Allocate, and give the optimizer's new slots their start values. */
-cornu_status model_start_slots(cornu_model *m);
-/* Room for m->training.best_weights, where there is none yet. */
-cornu_status model_start_best_weights(cornu_model *m);
-variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */
 /* Keras's to_json() as a value (new reference), and the compile section: model_from_recipe reads
    both back. */
 json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
+
+/* ---- inputs and outputs ----------------------------------------------------------------- */
+
 /* The layer that scales samples, if no layer before it computes with them; else NULL. */
 const layer *model_rescaling(const cornu_model *m);
 /* The factor for uint8 samples where the recipe gives none: 1/255, or 1 where the model scales them
@@ -167,8 +154,7 @@ bool model_tells_classes(const cornu_model *m, int64_t count);
 /* The activation after the last weights: softmax, sigmoid, ..., linear without one. */
 activation_kind model_output_activation(const cornu_model *m);
 
-/* Set the file that messages name (copied). */
-cornu_status model_set_source(cornu_model *m, const char *source);
+/* ---- kinds of layers -------------------------------------------------------------------- */
 
 /* All layers, NULL-ended (a row of layers/layers.def each), and the row of a Keras class
    name or alias. */
@@ -178,5 +164,32 @@ const layer_kind *layer_kind_find(const char *class_name);
 json_t *layer_table(void);
 /* The activations' names: a list for cornu_tables. */
 json_t *activation_table(void);
+
+/* ---- built-in workloads ----------------------------------------------------------------- */
+
+/* Their recipes: recipes/NAME.yaml, embedded by the build, in CMakeLists.txt's order. */
+typedef struct embedded_recipe {
+    const char *name, *text;
+} embedded_recipe;
+extern const embedded_recipe embedded_recipes[]; /* ends with name NULL */
+/* The text of the recipe called `name`, or NULL. */
+const char *recipe_text(const char *name);
+/* Rebuild a built-in workload (m->published) for `classes` classes: the last layer with units gets
+   as many. CORNU_INVALID for other models, and for a model that already has weights. */
+cornu_status model_set_outputs(cornu_model *m, int64_t classes);
+
+/* ---- summary ---------------------------------------------------------------------------- */
+
+/* Append Keras 3's model.summary(): a title, a row per layer, and the parameter totals; at most 76
+   columns. A MB is 10^6 bytes, as everywhere in cornu, where Keras's is 2^20. */
+struct text; /* base/memory.h */
+void model_summary_table(const cornu_model *m, struct text *out);
+/* The numbers of one layer's row. */
+int64_t summary_parameters(const cornu_model *m, const layer *l);
+/* 12230010 as "12,230,010" into `digits` (at least 32 bytes). Returns it. */
+char *summary_number(int64_t n, char *digits);
+/* Bytes with Keras's two decimals, "48.92 MB" (of 10^6), into `shown` (at least 32 bytes). Returns
+   it. */
+char *summary_bytes(double bytes, char *shown);
 
 #endif

@@ -1,5 +1,5 @@
-#include "model/names.h"
 #include "base/memory.h"
+#include "model/config.h"
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

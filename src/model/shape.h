@@ -1,4 +1,4 @@
-/* Shapes: up to SHAPE_MAX dimensions, row-major. */
+/* Shapes: up to SHAPE_MAX dimensions, row-major; and the windows of convolutions and poolings. */
 #ifndef MODEL_SHAPE_H
 #define MODEL_SHAPE_H
 
@@ -47,5 +47,17 @@ bool shape_equal_but_ones(const shape *a, const shape *b);
 /* "(28, 28, 1)" into `text` (at least 128 bytes); with `batch`, "(None, 28, 28, 1)". Returns text.
  */
 char *shape_show(const shape *s, bool batch, char *text);
+
+/* A window over height [0] and width [1]. */
+typedef struct window2d {
+    int64_t kernel[2], stride[2], dilation[2], before[2], after[2]; /* before, after: padding */
+    int64_t groups;
+} window2d;
+/* Output size of one dimension: floor((in + before + after - dilation (kernel-1) - 1) / stride) + 1
+ */
+int64_t window_output(const window2d *w, int dimension, int64_t in);
+/* Set the padding as TensorFlow does for "same" (out = ceil(in / stride); an odd pixel goes after)
+   or "valid" (none). */
+void window_pad(window2d *w, bool same, int64_t height, int64_t width);
 
 #endif

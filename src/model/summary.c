@@ -1,4 +1,5 @@
-#include "model/summary.h"
+#include "base/memory.h"
+#include "model/model.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* A training run as a page: results, curves and their table, the network, machine and versions. */
+#include "base/memory.h"
 #include "base/number.h"
 #include "data/data.h"
 #include "format/page/page.h"
 #include "model/model.h"
-#include "model/summary.h"
 #include <cornu/data.h>
 #include <cornu/report.h>
 #include <cornu/tables.h>

@@ -1,6 +1,6 @@
 #include "train/classes.h"
 #include "base/memory.h"
-#include "model/losses.h"
+#include "model/compile.h"
 #include <cornu/data.h>
 #include <errno.h>
 #include <math.h>

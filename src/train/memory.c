@@ -1,7 +1,7 @@
 /* The cost of a model: its summary with Keras's table and the cost of a training step; and
    checks that there is enough memory before anything is read or allocated. */
 #include "base/memory.h"
-#include "model/summary.h"
+#include "model/model.h"
 #include "train/evaluate.h"
 #include "train/session.h"
 #include <cornu/tables.h>

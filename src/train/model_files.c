@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "exchange/checkpoint.h"
 #include "exchange/onnx.h"
-#include "model/names.h"
-#include "model/recipes.h"
+#include "model/config.h"
+#include "model/model.h"
 #include "train/callbacks.h"
 #include "train/fit_spec.h"
 #include <string.h>

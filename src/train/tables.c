@@ -1,8 +1,8 @@
 /* cornu_tables: all names for recipes and scripts, for programs that make classes, help or
    completion from them. */
+#include "model/compile.h"
 #include "model/config.h"
 #include "model/model.h"
-#include "model/schedules.h"
 #include "train/callbacks.h"
 #include <cornu/tables.h>
 

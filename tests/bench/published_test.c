@@ -1,7 +1,7 @@
 /* The published figures against those of the posts, which are written down here once more. */
 #include "base/files.h"
 #include "bench/bench.h"
-#include "model/recipes.h"
+#include "model/model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "device/rows.h"
-#include "model/losses.h"
+#include "model/compile.h"
 #include <math.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/isa.h"
-#include "model/recipes.h"
+#include "model/model.h"
 #include "support/runs.h"
 #include "support/sanitized.h"
 #include <cornu/data.h>

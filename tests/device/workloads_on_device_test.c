@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "data/data.h"
-#include "model/recipes.h"
+#include "model/model.h"
 #include "support/net.h"
 #include "support/runs.h"
 #include <cornu/data.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/names.h"
+#include "model/config.h"
 #include <string.h>
 
 /* All names of the kinds that can be looked up. */

@@ -1,6 +1,6 @@
+#include "base/memory.h"
 #include "make_model.h"
-#include "model/recipes.h"
-#include "model/summary.h"
+#include "model/model.h"
 
 /* As Keras 3.15 prints it on a terminal of 80 columns, but with decimal MB (Keras: 18.70 MB of
    2^20 bytes), which the last line says. */

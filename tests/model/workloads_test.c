@@ -1,5 +1,5 @@
 #include "make_model.h"
-#include "model/recipes.h"
+#include "model/model.h"
 #include <cornu/tables.h>
 
 static const struct {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "device/host/prepared.h"
-#include "model/recipes.h"
+#include "model/model.h"
 #include "support/net.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "exchange/onnx/onnx_import.h"
 #include "base/memory.h"
 #include "exchange/onnx.h"
-#include "model/internal.h"
+#include "model/model.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The learning rate of each epoch by one of the optimizers' schedules, counted in epochs in place
    of steps: {step: {boundaries: [10], values: [0.1, 0.01]}}. */
-#include "model/schedules.h"
+#include "model/compile.h"
 #include "train/callbacks.h"
 
 typedef struct epoch_schedule {
@@ -9,8 +9,7 @@ typedef struct epoch_schedule {
 
 static const char *const keys[] = {
 #define SCHEDULE(id, class_name, name) #name,
-#include "model/schedules.def"
-#undef SCHEDULE
+#include "model/optimizers.def"
     "schedule", NULL};
 
 /* The options are the schedule itself, or {schedule: SCHEDULE}. */

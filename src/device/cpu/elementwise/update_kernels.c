@@ -4,7 +4,7 @@
    (11 of them the square root; 22 with a division), sgd 2.5; from memory, it is memory-bound. */
 #include "device/cpu/elementwise/update_kernels.h"
 #include "device/cpu/vec.h"
-#include "model/optimizers.h"
+#include "model/compile.h"
 
 /* a / b for b >= 0. With AVX-512 from an approximate reciprocal and one Newton step, to about 1
    unit in the last place: the divider is as slow as the square root, and both share one unit. */

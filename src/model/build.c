@@ -1,0 +1,253 @@
+/* Layers added to a model: their options, names, shapes and weights. */
+#include "base/memory.h"
+#include "model/config.h"
+#include "model/model.h"
+#include <stdlib.h>
+#include <string.h>
+
+void layer_free(layer *l)
+{
+    if (!l)
+        return;
+    free(l->name);
+    free(l->config);
+    free(l);
+}
+
+/* Options of every layer, besides its own. */
+typedef struct layer_common {
+    const char *name;
+    shape input_shape;
+} layer_common;
+
+#define SIZES .minimum = 1, .maximum = 1e9, .flags = CONFIG_ALIAS
+
+static const config_field common_fields[] = {
+    OPTION(STRING, layer_common, name, .flags = 0),
+    OPTION_NEUTRAL("trainable", "true"),
+    OPTION_DTYPE,
+    OPTION_AS("batch_input_shape", BATCH_SHAPE, layer_common, input_shape, SIZES),
+    OPTION_AS("input_shape", SHAPE, layer_common, input_shape, SIZES),
+    OPTIONS_END,
+};
+
+static bool name_is_taken(const cornu_model *m, const char *name)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (strcmp(m->layers[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Keras's automatic names: conv2d, conv2d_1, ... */
+static cornu_status automatic_name(const cornu_model *m, const char *base, char **out)
+{
+    TRY(memory_copy_string(base, out));
+    for (int i = 1; name_is_taken(m, *out); i++) {
+        free(*out);
+        TRY(memory_format(out, "%s_%d", base, i));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
+{
+    enum { LENGTH_MAX = 200 };
+    size_t length = strlen(name);
+    *out = NULL;
+    if (length == 0 || length > LENGTH_MAX || strchr(name, '/'))
+        return doc_fail(at, "found layer name \"%.60s\"; expected 1 to %d characters without /",
+                        name, LENGTH_MAX);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < ' ')
+            return doc_fail(at, "found a control character in a layer name; expected text");
+    if (name_is_taken(m, name))
+        return doc_fail(at, "found layer name \"%s\" twice; expected different names", name);
+    return memory_copy_string(name, out);
+}
+
+static cornu_status check_shapes(const layer *l, const weight_spec *weights, int count)
+{
+    char found[128];
+    for (int i = 0; i < count; i++)
+        if (shape_elements(&weights[i].shape) < 0)
+            return status_fail(CORNU_INVALID,
+                               "%s of shape %s is too large; expected at most 2^40 "
+                               "elements",
+                               weights[i].name, shape_show(&weights[i].shape, false, found));
+    if (l->out.rank < 1 || l->out.rank > SHAPE_MAX - 1)
+        return status_fail(CORNU_INVALID, "found %d output dimensions; expected 1 to %d",
+                           l->out.rank, SHAPE_MAX - 1);
+    if (shape_elements(&l->out) < 1)
+        return status_fail(CORNU_INVALID,
+                           "output %s is too large or empty; expected 1 to 2^40 "
+                           "elements",
+                           shape_show(&l->out, false, found));
+    return CORNU_OK;
+}
+
+static cornu_status add_weights(cornu_model *m, const layer *l, const weight_spec *weights,
+                                int count)
+{
+    for (int i = 0; i < count; i++) {
+        const variable v = {
+            .shape = weights[i].shape,
+            .count = shape_elements(&weights[i].shape),
+            .trainable = weights[i].trainable,
+            .of = -1,
+            .initializer = weights[i].initializer,
+        };
+        char *name = NULL;
+        TRY(memory_format(&name, "%s/%s", l->name, weights[i].name));
+        TRY(model_add_variable(m, name, &v));
+    }
+    m->weight_count = m->variable_count;
+    return CORNU_OK;
+}
+
+/* Read a layer without its place in a model: kind, options, name. */
+static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, const doc *at,
+                               const doc *options, layer *l, layer_common *common)
+{
+    l->kind = kind;
+    l->where = at;
+    TRY(memory_new(1, kind->config_size ? kind->config_size : 1, kind->name, &l->config));
+    TRY(config_check_keys(kind->name, options, kind->fields, common_fields));
+    TRY(config_read(kind->name, at, options, common_fields, common));
+    TRY(config_read(kind->name, at, options, kind->fields, l->config));
+    if (common->name)
+        return chosen_name(m, common->name, at, &l->name);
+    return automatic_name(m, kind->base_name, &l->name);
+}
+
+static cornu_status check_input(cornu_model *m, const layer_kind *kind, const doc *at,
+                                const shape *said)
+{
+    char found[128], expected[128];
+    bool is_input = strcmp(kind->name, "InputLayer") == 0;
+    if (is_input && m->layer_count > 0)
+        return doc_fail(at, "found a second InputLayer; expected one, as the first layer");
+    if (is_input)
+        return CORNU_OK;
+    if (m->layer_count == 0 && said->rank == 0)
+        return doc_fail(at, "the model has no input shape; expected `input: [28, 28, 1]` beside "
+                            "`layers`, or an InputLayer");
+    if (m->layer_count == 0)
+        return model_set_input(m, said);
+    if (said->rank > 0 && !shape_equal(said, &m->output))
+        return doc_fail(at, "found input shape %s; expected that of the layer before, %s",
+                        shape_show(said, false, found), shape_show(&m->output, false, expected));
+    return CORNU_OK;
+}
+
+static cornu_status model_link(cornu_model *m, layer *l)
+{
+    weight_spec weights[LAYER_WEIGHTS_MAX];
+    int count = 0;
+    l->in = m->output;
+    cornu_status status = l->kind->declare(l, weights, &count);
+    if (status == CORNU_OK)
+        status = check_shapes(l, weights, count);
+    if (status != CORNU_OK)
+        return doc_fail(l->where, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
+    l->first_variable = m->variable_count;
+    l->weight_count = count;
+    status = add_weights(m, l, weights, count);
+    if (status != CORNU_OK) {
+        model_truncate_variables(m, l->first_variable);
+        m->weight_count = m->variable_count;
+        return status;
+    }
+    if (m->layer_count == 0)
+        m->input = l->out;
+    m->output = l->out;
+    m->layers[m->layer_count++] = l;
+    m->initialized = false;
+    return CORNU_OK;
+}
+
+cornu_status model_refuse_nested(const doc *at, const char *class_name)
+{
+    static const char *const models[] = {"Sequential", "Functional", "Model"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (strcmp(class_name, models[i]) == 0)
+            return doc_fail(at,
+                            "found a model (%s) as a layer; cornu has no models within models: "
+                            "expected its layers in its place",
+                            class_name);
+    return CORNU_OK;
+}
+
+/* Refuse Keras's layers whose work cornu does elsewhere. */
+static cornu_status refuse_elsewhere(const doc *at, const char *class_name)
+{
+    if (strncmp(class_name, "Random", 6) == 0)
+        return doc_fail(at,
+                        "cornu has no layer %s; random changes of the training samples are the "
+                        "recipe's data.augment",
+                        class_name);
+    if (strcmp(class_name, "Normalization") == 0)
+        return doc_fail(at, "cornu has no layer Normalization; expected Rescaling, or "
+                            "featurewise_std_normalization in the recipe's data.augment");
+    return CORNU_OK;
+}
+
+static cornu_status fail_unknown(const doc *at, const char *class_name)
+{
+    const char *names[MODEL_LAYERS_MAX];
+    int count = 0;
+    TRY(model_refuse_nested(at, class_name));
+    TRY(refuse_elsewhere(at, class_name));
+    for (const layer_kind *const *k = layer_kinds; *k; k++)
+        names[count++] = (*k)->name;
+    return name_fail(at, "layer", class_name, names, count);
+}
+
+cornu_status model_append(cornu_model *m, const char *class_name, const doc *at, const doc *options)
+{
+    cornu_status status;
+    layer *l = NULL;
+    layer_common common = {0};
+    const layer_kind *kind = layer_kind_find(class_name);
+    if (!kind)
+        return fail_unknown(at, class_name);
+    if (m->compiled)
+        return doc_fail(at, "the model is compiled; expected layers to be added before that");
+    if (m->layer_count >= MODEL_LAYERS_MAX)
+        return doc_fail(at, "found more than %d layers; expected at most that many",
+                        MODEL_LAYERS_MAX);
+    TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
+    TRY_GOTO(layer_read(m, kind, at, options, l, &common));
+    TRY_GOTO(check_input(m, kind, at, &common.input_shape));
+    TRY_GOTO(model_link(m, l));
+    l = NULL;
+done:
+    layer_free(l);
+    return status;
+}
+
+cornu_status model_set_input(cornu_model *m, const shape *input)
+{
+    char option[160];
+    doc *options = NULL;
+    cornu_status status;
+    size_t used = (size_t)snprintf(option, sizeof option, "{shape: [");
+    for (int i = 0; i < input->rank; i++)
+        used += (size_t)snprintf(option + used, sizeof option - used, "%s%lld", i ? ", " : "",
+                                 (long long)input->dim[i]);
+    used += (size_t)snprintf(option + used, sizeof option - used, "]}");
+    TRY_GOTO(doc_parse(option, used, "input", &options));
+    TRY_GOTO(model_append(m, "InputLayer", options, options));
+    m->layers[0]->where = NULL;
+done:
+    doc_free(options);
+    return status;
+}
+
+cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options)
+{
+    TRY(model_append(m, class_name, options, options));
+    m->layers[m->layer_count - 1]->where =
+        NULL; /* the document belongs to the caller and may be freed */
+    return CORNU_OK;
+}

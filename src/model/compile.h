@@ -1,0 +1,135 @@
+/* What a compile section holds: an optimizer with its learning-rate schedule, a loss, metrics; all
+   Keras's. Their arithmetic is in device/rules/. */
+#ifndef MODEL_COMPILE_H
+#define MODEL_COMPILE_H
+
+#include "base/doc.h"
+#include "model/kinds.h"
+
+/* ---- optimizers and learning rates ------------------------------------------------------ */
+
+typedef enum optimizer_id {
+#define OPTIMIZER(id, ...) OPTIMIZER_##id,
+#include "model/optimizers.def"
+    OPTIMIZER_COUNT
+} optimizer_id;
+
+#define OPTIMIZER_SLOTS_MAX 3
+
+typedef enum schedule_id {
+#define SCHEDULE(id, class_name, name) SCHEDULE_##id,
+#include "model/optimizers.def"
+    SCHEDULE_COUNT
+} schedule_id;
+
+#define SCHEDULE_BOUNDARIES_MAX 32
+typedef struct schedule {
+    schedule_id id;
+    double initial;                 /* constant: the learning rate itself */
+    double decay_steps, decay_rate; /* exponential, inverse_time: rate^, or 1 / (1 + rate *), the
+                                       quotient step / decay_steps */
+    bool staircase;
+    double alpha;                       /* cosine: fraction of initial at the end */
+    double warmup_steps, warmup_target; /* cosine; warmup_target < 0: none */
+    int boundary_count;                 /* step: values[i] up to boundaries[i] (inclusive) */
+    double boundaries[SCHEDULE_BOUNDARIES_MAX], values[SCHEDULE_BOUNDARIES_MAX + 1];
+} schedule;
+
+typedef struct optimizer {
+    optimizer_id id;
+    schedule learning_rate;
+#define OPTIMIZER_VALUE(type, name) type name;
+#include "model/optimizers.def"
+    double clipnorm, global_clipnorm; /* 0: none; per variable, over all */
+    double clipvalue;                 /* 0: none */
+} optimizer;
+
+typedef struct optimizer_slot {
+    const char *name; /* Keras's: "momentum", "velocity" */
+    bool needed;      /* in this configuration; SGD without momentum needs none */
+    double initial;   /* start value of all elements */
+    int turn; /* Keras's files hold the slots of turn 0 of all weights, then those of turn 1 */
+} optimizer_slot;
+
+/* The slots of the optimizer's row, in its order; returns how many. */
+int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX]);
+const char *optimizer_name(const optimizer *o); /* Keras's: "adam" */
+/* Must whole gradients be known before anything is updated? */
+bool optimizer_clips_by_norm(const optimizer *o);
+/* The learning rate of the optimizer step `iteration` (from 0). */
+double schedule_at(const schedule *s, int64_t iteration);
+/* "adam", {class_name: Adam, config: {...}} as Keras writes it, or {adam: {learning_rate: 0.01}}.
+ */
+cornu_status optimizer_read(const doc *d, optimizer *out);
+json_t *optimizer_to_json(const optimizer *o);
+/* The rows with their options: a list for cornu_tables. */
+json_t *optimizer_table(void);
+
+/* A number; Keras's {class_name: CosineDecay, config: {...}}; or {cosine: {...}}, {step: {...}},
+   {exponential: {...}}, {inverse_time: {...}} with the same options. */
+cornu_status schedule_read(const doc *d, schedule *out);
+json_t *schedule_to_json(const schedule *s);
+/* As optimizer_table. */
+json_t *schedule_table(void);
+
+/* ---- losses ----------------------------------------------------------------------------- */
+
+/* The targets that the outputs are compared with. */
+typedef enum loss_targets {
+    LOSS_TARGETS_CLASSES, /* a sample's class number */
+    LOSS_TARGETS_SHARES,  /* a value per class: one-hot, or numbers from 0 to 1 */
+    LOSS_TARGETS_VALUES   /* any numbers */
+} loss_targets;
+
+typedef struct loss_kind {
+    const char *name;       /* "categorical_crossentropy" */
+    const char *class_name; /* "CategoricalCrossentropy" */
+    const char *other_name; /* "mse"; or NULL */
+    loss_targets targets;
+    bool sparse;     /* targets are class numbers */
+    bool has_logits; /* has a form on logits, which Keras also uses under a softmax or sigmoid */
+} loss_kind;
+
+typedef struct loss {
+    loss_id id;
+    bool from_logits; /* the user said so */
+} loss;
+
+const loss_kind *loss_kind_of(loss_id id);
+/* A name, or {class_name, config}, or {NAME: {...}}. */
+cornu_status loss_read(const doc *d, loss *out);
+json_t *loss_to_json(const loss *l);
+/* The rows with their options: a list for cornu_tables. */
+json_t *loss_table(void);
+
+/* ---- metrics ---------------------------------------------------------------------------- */
+
+/* A running mean over the epoch's samples. */
+typedef struct metric_kind {
+    const char *name;       /* "categorical_accuracy" */
+    const char *class_name; /* "CategoricalAccuracy" */
+    bool sparse;            /* targets are class numbers */
+    bool has_k;
+    bool is_loss; /* lower is better */
+} metric_kind;
+
+enum { METRIC_NAME_SIZE = 64 };
+
+typedef struct metric {
+    metric_id id;
+    int64_t k;                   /* top-k */
+    bool is_accuracy;            /* the user wrote "accuracy" or "acc", and sees that name */
+    char name[METRIC_NAME_SIZE]; /* the user's own name for it; "": none */
+} metric;
+
+const metric_kind *metric_kind_of(metric_id id);
+/* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that. */
+const char *metric_name(const metric *m);
+/* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
+   number of outputs and whether the loss is sparse, as Keras chooses. */
+cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);
+json_t *metric_to_json(const metric *m);
+/* The rows with their options: a list for cornu_tables. */
+json_t *metric_table(void);
+
+#endif
