@@ -1,6 +1,8 @@
 #include "base/env.h"
 #include "base/memory.h"
 #include <cornu/tables.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,4 +58,17 @@ cornu_status cornu_environment(char **out)
                  variables[i].help);
     }
     return text_take(&t, out);
+}
+
+void log_line(const char *format, ...)
+{
+    const char *setting = env_get(ENV_LOG);
+    if (!setting || strcmp(setting, "0") == 0)
+        return;
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    printable_v(line, sizeof line, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "cornu: %s\n", line); /* one call, so that lines of threads do not mix */
 }

@@ -3,6 +3,7 @@
 #define BASE_MEMORY_H
 
 #include "base/status.h"
+#include <stdint.h>
 
 /* Zeroed memory for `count` items of `size` bytes; on failure (or overflow) CORNU_OUT_OF_MEMORY and
  *out is NULL. `what` names it in the message. Release with free(). */
@@ -47,5 +48,15 @@ void text_add_printable(text *t, const char *line);
 /* Hand over the string; the text is empty afterwards. */
 cornu_status text_take(text *t, char **out);
 void text_free(text *t);
+
+/* ---- control groups --------------------------------------------------------------------- */
+
+/* Limits of this process's Linux control group (versions 1 and 2), with those of all parent groups:
+   bytes left, and bytes in all; INT64_MAX without a limit. Page cache that the kernel would drop
+   first counts as left. */
+int64_t cgroup_memory_left(void);
+int64_t cgroup_memory_limit(void);
+/* CPU time per second in cores, e.g. 1.5; 0 without a limit. */
+double cgroup_cpus(void);
 
 #endif

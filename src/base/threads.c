@@ -12,7 +12,6 @@
    0.15 microseconds each. All that a worker needs is therefore in the cache line of its range,
    which it polls. */
 #include "base/threads.h"
-#include "base/cgroup.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/memory.h"

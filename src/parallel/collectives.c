@@ -1,6 +1,6 @@
 /* Collective operations. */
-#include "base/bf16.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "parallel/engine.h"
 #include <cornu/parallel.h>
 #include <string.h>

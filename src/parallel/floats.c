@@ -1,5 +1,5 @@
 #include "parallel/floats.h"
-#include "base/bf16.h"
+#include "base/number.h"
 
 enum { TASK = 1 << 15 }; /* floats that one task goes through */
 

@@ -1,5 +1,4 @@
 #include "report/csv.h"
-#include "base/beneath.h"
 #include "base/files.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -59,7 +59,8 @@ static float value_of(int rank, int64_t i)
     return sizes[(i + rank) % 4] * (float)((i * 7919 + rank * 104729) % 1000 - 500) / 997.0f;
 }
 
-/* Rounded to bfloat16 by another way than base/bf16.h: halfway between its neighbours is exact. */
+/* Rounded to bfloat16 by another way than base/number.h: halfway between its neighbours is exact.
+ */
 static float nearest_bf16(float value)
 {
     int exponent;

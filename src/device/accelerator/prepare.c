@@ -1,5 +1,5 @@
 /* A plan made ready: its kernels, its memory, its addresses. */
-#include "base/log.h"
+#include "base/env.h"
 #include "device/accelerator/core.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Samples on the device: complete blocks that stay there if they fit, else the rows of each
    batch, which the host gathers into pinned memory and copies concurrently with earlier steps. */
-#include "base/log.h"
+#include "base/env.h"
 #include "device/accelerator/core.h"
 #include "device/gather_sample.h"
 #include <string.h>

@@ -3,7 +3,6 @@
    so far. The name may contain {epoch}, {batch} and the logged values, which are formatted as by
    Python's str.format. */
 #include "exchange/checkpoint.h"
-#include "base/beneath.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "exchange/keras/keras.h"

@@ -1,7 +1,7 @@
 /* Keras's TensorBoard: event files of training and validation in two folders, under the tags that
    Keras writes. */
-#include "base/beneath.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/memory.h"
 #include "train/callbacks.h"
 #include "train/evaluate.h"

@@ -1,5 +1,5 @@
 /* cuDNN on one device: asked for by the first convolution, never before. */
-#include "base/log.h"
+#include "base/env.h"
 #include "device/cuda/plugin/core.h"
 #include <stdio.h>
 

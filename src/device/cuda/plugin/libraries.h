@@ -3,7 +3,7 @@
 #ifndef DEVICE_CUDA_PLUGIN_LIBRARIES_H
 #define DEVICE_CUDA_PLUGIN_LIBRARIES_H
 
-#include "base/log.h"
+#include "base/env.h"
 #include "base/status.h"
 #include "device/cuda/plugin/nvml.h"
 #include <cublasLt.h>

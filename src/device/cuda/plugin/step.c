@@ -1,6 +1,6 @@
 /* A step on the stream: operation by operation, or as a graph captured from that; and the queue
    of steps in device memory, from which kernels read the values that change. */
-#include "base/log.h"
+#include "base/env.h"
 #include "device/cuda/plugin/core.h"
 #include <stdlib.h>
 #include <string.h>

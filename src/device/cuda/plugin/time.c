@@ -1,6 +1,6 @@
 /* The device's own clock: events on its stream. */
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/env.h"
 #include "device/cuda/plugin/core.h"
 #include "device/cuda/plugin/kernels/step.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Compiled programs, in the user's cache folder: a file each, named by a hash of what it depends
    on. The file begins with that in words and a checksum: a file that is damaged, or of something
    else, is as good as none. */
+#include "base/env.h"
 #include "base/files.h"
-#include "base/log.h"
 #include "device/opencl/plugin/core.h"
 #include <inttypes.h>
 #include <stdio.h>

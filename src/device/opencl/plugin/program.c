@@ -1,5 +1,5 @@
 /* Units of kernels: OpenCL C that is part of this library, compiled by the device's driver. */
-#include "base/log.h"
+#include "base/env.h"
 #include "device/opencl/plugin/core.h"
 #include "device/opencl/plugin/signals.h"
 #include <stdio.h>
