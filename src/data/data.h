@@ -4,6 +4,7 @@
 
 #include "base/doc.h"
 #include "step/samples.h"
+#include <cornu/data.h>
 
 struct tensor_file;
 struct loader;
@@ -28,7 +29,7 @@ struct cornu_data {
     void *storage[6];
     struct tensor_file *arrays; /* an open .npz that blocks point into, or NULL */
     struct loader *loader;      /* image folders: samples that may still be decoded, or NULL */
-    struct stream *stream;      /* batches from the caller (data/stream.h), or NULL */
+    struct stream *stream;      /* batches from the caller, or NULL */
 };
 
 /* ---- samples that are decoded as they are needed (loading.c) ----
@@ -96,7 +97,7 @@ typedef struct data_spec {
         scale; /* the network sees pixels * scale; < 0: model_pixel_scale for uint8, 1 for floats */
     int64_t image_size[2];     /* folders: height, width; 0: the model's input */
     int64_t channels;          /* folders: 1 or 3; 0: the model's input */
-    const char *interpolation; /* folders: a row of filters.def; NULL: nearest */
+    const char *interpolation; /* folders: a row of images/resize.c; NULL: nearest */
     bool keep_aspect_ratio;    /* folders: resize the middle of each picture */
     double validation_split;   /* folders: the fraction that becomes the test split */
     int64_t workers;      /* folders: threads that decode; 0: as many as the training threads */
@@ -173,7 +174,7 @@ void data_detail(const cornu_data_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Read an image folder: splits of classes (train/CLASS/IMAGE, test/CLASS/IMAGE:
-   data/folders/splits.h) or CLASS/IMAGE. */
+   data/folders/image_folder.h) or CLASS/IMAGE. */
 cornu_status images_read(const char *folder, const data_request *request, cornu_data *data);
 bool images_present(const char *folder); /* the first kind */
 bool images_are_classes(
@@ -185,5 +186,30 @@ cornu_status images_read_table(const char *path, const data_request *r, cornu_da
 cornu_status table_fail(const char *path);
 /* Read x_train, y_train[, x_test, y_test] of an .npz file. */
 cornu_status data_read_npz(const char *path, double scale, cornu_data *data);
+
+/* ---- batches from the caller, one by one ------------------------------------------------ */
+
+/* Data whose batches come one by one (cornu_data_stream). Its training block describes a batch: the
+   pointers there are those of the first batch, and are not read. */
+struct stream {
+    cornu_stream source;
+};
+
+/* The next batch, valid until the call after; count 0: the pass is over. batch->x_scale does not
+   change. CORNU_STOPPED where the caller asked to stop. */
+cornu_status data_stream_next(const cornu_data *data, sample_block *batch);
+/* The caller's arrays as a block that points to them. `what`: their name in messages. */
+cornu_status data_block_of(const cornu_arrays *a, const char *what, sample_block *out);
+
+/* ---- a fraction of the samples, the same of each class if there are classes ------------- */
+
+/* Mark the fraction `fraction` of `count` samples: of each class (labels[count]; NULL: one class)
+   the rounded number, at least one, as if drawn at random, but always the same samples. */
+cornu_status share_choose(const int32_t *labels, int64_t count, double fraction, bool *kept);
+/* Keep in each split of samples in memory the fraction that the request asks for. */
+cornu_status share_apply(const data_request *request, cornu_data *data);
+/* Say what is left of `count`; by_class: of each class so large a share. */
+void share_notice(const data_request *request, const char *name, bool by_class,
+                  const int64_t count[2], const int64_t left[2]);
 
 #endif

@@ -1,10 +1,10 @@
 /* Opening a data set: by name, file, folder, or from a recipe. */
 #include "base/files.h"
 #include "base/memory.h"
-#include "data/folders/cache_option.h"
-#include "data/folders/folder.h"
+#include "data/data.h"
+#include "data/folders/pixels.h"
 #include "data/images/image.h"
-#include "data/share.h"
+#include "data/sets/datasets.h"
 #include "model/model.h"
 #include <limits.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "data/share.h"
+#include "data/data.h"
 
 #include "base/memory.h"
 #include <math.h>

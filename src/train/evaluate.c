@@ -1,6 +1,6 @@
 #include "train/evaluate.h"
 #include "base/memory.h"
-#include "data/stream.h"
+#include "data/data.h"
 #include "report/report.h"
 #include "train/classes.h"
 #include "train/fit_spec.h"

@@ -1,7 +1,7 @@
 #include "train/feed.h"
 #include "base/memory.h"
 #include "base/philox.h"
-#include "data/stream.h"
+#include "data/data.h"
 #include <cornu/parallel.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* The samples of a run: those that it trains on, those that validate, and how many batches and
    epochs they make. */
-#include "data/stream.h"
+#include "data/data.h"
 #include "train/fit_run.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "base/number.h"
-#include "data/stream.h"
+#include "data/data.h"
 #include "exchange/checkpoint.h"
 #include "train/fit_run.h"
 #include "train/op_times.h"

@@ -1,6 +1,6 @@
 /* Training, testing and predicting batch by batch, by the caller's loop. */
 #include "base/memory.h"
-#include "data/stream.h"
+#include "data/data.h"
 #include "train/evaluate.h"
 #include "train/fit_spec.h"
 #include <cornu/trainer.h>

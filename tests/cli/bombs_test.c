@@ -100,7 +100,6 @@ static void mark_rows(const uint8_t *data, bool *found)
     }                                                             \
     row++;
 #include "data/images/formats.def"
-#undef FORMAT
 }
 
 static void no_small_picture_takes_much(void **state)
@@ -123,7 +122,6 @@ static void no_small_picture_takes_much(void **state)
     if (!found[row++])               \
         fail_msg("row %d of formats.def (%s): found no bomb; expected one", row, title);
 #include "data/images/formats.def"
-#undef FORMAT
 }
 
 static void no_other_small_file_takes_much(void **state)

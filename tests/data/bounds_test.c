@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "data/images/image.h"
-#include "data/images/image_budget.h"
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"

@@ -1,6 +1,5 @@
 /* Letters in pictures: their widths, and that real ones are drawn where a font has them. */
 #include "data/images/canvas.h"
-#include "data/images/fonts.h"
 #include "support/runs.h"
 #include <string.h>
 

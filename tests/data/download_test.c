@@ -10,8 +10,6 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
-#include "data/sets/download.h"
-#include "data/sets/unpack.h"
 #include "data/sha256.h"
 #include "support/made.h"
 #include "support/scratch.h"

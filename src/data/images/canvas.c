@@ -1,7 +1,6 @@
 #include "data/images/canvas.h"
 
 #include "base/memory.h"
-#include "data/images/fonts.h"
 #include "data/images/image.h"
 #include <stdio.h>
 #include <stdlib.h>

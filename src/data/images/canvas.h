@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct color {
     uint8_t red, green, blue;
@@ -27,7 +28,7 @@ typedef struct box {
 void canvas_fill(canvas *c, box b, color with);
 
 /* Letters of one cell, or (East Asian ones) two. Printable ASCII is built in; a line with other
-   letters is drawn with this system's fonts (fonts.h), and a letter that they lack is an empty
+   letters is drawn with this system's fonts, and a letter that they lack is an empty
    square. */
 enum { LETTER_WIDTH = 6, LETTER_HEIGHT = 10 };
 typedef struct lettering {
@@ -51,5 +52,26 @@ void canvas_picture(canvas *c, box b, int64_t height, int64_t width, int64_t cha
 cornu_status canvas_write_png(const canvas *c, const char *path);
 /* Encode it as the bytes of a PNG file (free). */
 cornu_status canvas_encode_png(const canvas *c, uint8_t **png, size_t *size);
+
+/* ---- letters from this system's fonts --------------------------------------------------- */
+
+/* fontconfig finds a font for a letter, FreeType draws it. Both are opened when a letter beyond
+   ASCII is drawn; without them, or without such a font, there is no glyph. */
+typedef struct fonts fonts;
+
+/* NULL without the libraries; fonts_close accepts NULL. */
+fonts *fonts_open(void);
+void fonts_close(fonts *f);
+
+/* Valid until the next one. */
+typedef struct glyph {
+    const uint8_t *coverage; /* [height][pitch], 0 to 255 */
+    int64_t height, width, pitch;
+    int64_t left, top; /* relative to the pen: of its left edge, and upwards of its upper edge */
+    int64_t advance;
+} glyph;
+
+/* A letter in a font of `size` pixels, a monospaced one if possible. */
+bool fonts_glyph(fonts *f, uint32_t letter, int size, glyph *out);
 
 #endif

@@ -1,4 +1,4 @@
-#include "data/images/fonts.h"
+#include "data/images/canvas.h"
 #include <stddef.h>
 
 #if CORNU_FONTS

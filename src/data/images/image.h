@@ -3,6 +3,7 @@
 #define DATA_IMAGES_IMAGE_H
 
 #include "base/status.h"
+#include <pthread.h>
 
 /* Size limit of a picture, the same for all formats: larger pictures are refused before memory is
    allocated. docs/images.md states it. (The fuzzer sets fewer pixels.) */
@@ -32,8 +33,8 @@ typedef struct image {
 /* Title of the format by a regular file's first bytes ("JPEG"); NULL if they are of no known format
    or the file cannot be read. */
 const char *image_format_of(const char *path);
-/* The same for picture formats that cornu does not read ("HEIC": unread.def, and TIFF with a
-   camera's RAW name); NULL for all others. */
+/* The same for picture formats that cornu does not read ("HEIC": UNREAD in formats.def, and TIFF
+   with a camera's RAW name); NULL for all others. */
 const char *image_unread_format_of(const char *path);
 
 /* Read an image of any format in formats.def (the first of several frames or pages) and apply its
@@ -47,7 +48,7 @@ cornu_status image_open_within(const char *path, struct image_budget *budget, im
 cornu_status image_decode(const uint8_t *data, size_t size, image *out);
 void image_close(image *i);
 
-/* A method of resizing: a row of filters.def. */
+/* A method of resizing: a row of resize.c. */
 typedef struct image_filter image_filter;
 #define IMAGE_FILTERS                                                                \
     "nearest, bilinear, bicubic, box, hamming, lanczos, bilinear_tf, bicubic_tf or " \
@@ -85,7 +86,6 @@ cornu_status png_encode(int64_t height, int64_t width, int64_t channels, const u
 typedef cornu_status image_decoder(const uint8_t *data, size_t size, image *out);
 #define FORMAT(title, magic, decode) image_decoder decode;
 #include "data/images/formats.def"
-#undef FORMAT
 
 /* The maximum memory for decoding a file of this size. */
 int64_t image_bytes_most(size_t file_bytes);
@@ -102,5 +102,30 @@ void image_cmyk(const uint8_t *cmyk, bool inverted, int64_t count, uint8_t *rgb)
 cornu_status image_apply_orientation(image *i);
 /* The orientation in an EXIF block (with or without "Exif\0\0" in front), or 1. */
 int exif_orientation(const uint8_t *data, size_t size);
+
+/* ---- memory budget ---------------------------------------------------------------------- */
+
+/* Pictures that are decoded at the same time share it. Which of them waits changes no pixel. */
+enum {
+    IMAGE_BUDGET_SPARE = 384000000, /* bytes for all pictures together ... */
+    IMAGE_BUDGET_TIMES = 32         /* ... plus this multiple of their files' sizes */
+};
+
+typedef struct image_budget {
+    pthread_mutex_t lock;
+    pthread_cond_t returned;
+    int64_t spare, most; /* bytes: in addition to the files' sizes; in all */
+    int64_t taken, files, peak;
+    uint64_t next, serving; /* tickets: first come, first served */
+} image_budget;
+
+/* At most `most` bytes in all (and no fewer than `spare`): `spare` plus IMAGE_BUDGET_TIMES the
+   files' sizes. */
+void image_budget_open(image_budget *b, int64_t spare, int64_t most);
+void image_budget_close(image_budget *b);
+/* Wait until there is room. A picture that needs more than the whole budget waits until it is
+   alone. A thread must return its bytes before it takes more. */
+void image_budget_take(image_budget *b, int64_t bytes, size_t file_bytes);
+void image_budget_return(image_budget *b, int64_t bytes, size_t file_bytes);
 
 #endif

@@ -117,6 +117,11 @@ static double lanczos(double x)
     return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
 }
 
+/* How image_resize resizes, by the names that Keras's
+   load_img takes. `weight` is that of a source pixel at distance x, `support` its radius.
+   `stretches`: the radius grows where the picture shrinks, as in Pillow; the other filters use only
+   the pixels around a point, and none outside a crop, as in tf.image.resize and so in Keras's
+   image_dataset_from_directory. Nearest has no weight. */
 struct image_filter {
     const char *name;
     double support;
@@ -125,9 +130,11 @@ struct image_filter {
 };
 
 static const image_filter filters[] = {
-#define FILTER(name, support, weight, stretches) {name, support, weight, stretches},
-#include "data/images/filters.def"
-#undef FILTER
+    {"nearest", 0, NULL, false},         {"bilinear", 1, triangle, true},
+    {"bicubic", 2, cubic, true},         {"box", 0.5, box, true},
+    {"hamming", 1, hamming, true},       {"lanczos", 3, lanczos, true},
+    {"bilinear_tf", 1, triangle, false}, {"bicubic_tf", 2, cubic, false},
+    {"lanczos3_tf", 3, lanczos, false},
 };
 
 const image_filter *image_filter_named(const char *name)

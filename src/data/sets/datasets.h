@@ -2,6 +2,7 @@
 #ifndef DATA_SETS_DATASETS_H
 #define DATA_SETS_DATASETS_H
 
+#include "base/status.h"
 #include "data/data.h"
 
 typedef struct dataset dataset;
@@ -69,5 +70,41 @@ cornu_status dataset_cache_folder(char **folder);
 cornu_status dataset_fetch(const dataset *set, const cornu_data_options *options,
                            data_location *location);
 cornu_status dataset_unpack_found(const cornu_data_options *options, data_location *location);
+
+/* ---- what a folder holds ---------------------------------------------------------------- */
+
+/* The data set in `folder`, or one level below: a named set's files, or images (a location without
+   a set). Of several, the only one with suitable inputs of shape `input` (NULL: any); else
+   CORNU_INVALID, and the message names them all. Reads only names. */
+cornu_status folder_find(const char *folder, const shape *input, const cornu_data_options *options,
+                         data_location *location);
+/* The same for a path in a model file, which is not trusted: only data in the path itself, a set's
+   files (`name`; NULL: none), images, or an .npz file; otherwise location->folder is NULL. */
+cornu_status folder_find_hint(const char *name, const char *path, data_location *location);
+/* CORNU_NOT_FOUND: `folder` does not hold `expected`; the message says what it does hold. */
+cornu_status folder_fail(const char *folder, const char *expected);
+
+/* ---- downloads that are verified, resumable and atomic ---------------------------------- */
+
+/* Download file->url to `path`, which appears only when all bytes are there and their SHA-256 is
+   right. Until then they are in PATH.part, from which a later call continues. Fails with
+   CORNU_NETWORK; the message says where to put the file by hand. Of two processes with the same
+   download one waits. */
+cornu_status download_file(const dataset_file *file, const char *path,
+                           const cornu_data_options *options);
+/* Is the SHA-256 of the file at `path` the expected one? */
+cornu_status download_check(const dataset_file *file, const char *path);
+
+/* ---- unpacking of downloaded archives --------------------------------------------------- */
+
+/* Unpack a .tar, .tar.gz or .zip into `folder` (created if missing, otherwise empty). Only plain
+   files and folders inside `folder` are created: a member with an absolute path, "..", a link or a
+   device is refused, and so is more than `limit` bytes in all. Asks options->should_stop (NULL is
+   fine). On failure the caller removes `folder`. */
+cornu_status archive_unpack(const char *archive, const char *folder, int64_t limit,
+                            const cornu_data_options *options);
+/* Remove a folder and its contents; links are removed, not followed. A missing folder is no
+   error. */
+cornu_status folder_remove(const char *folder);
 
 #endif
