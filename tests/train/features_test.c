@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "exchange/position.h"
+#include "exchange/checkpoint.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include <cornu/data.h>

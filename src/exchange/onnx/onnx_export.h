@@ -28,7 +28,7 @@ typedef struct onnx_export {
 #define ONNX_INPUT "input"
 #define ONNX_OUTPUT "output"
 
-/* ---- onnx_layout.c ---- */
+/* ---- names and layouts ---- */
 
 /* "BASE/SUFFIX", for as long as the export lasts. */
 const char *onnx_name(onnx_export *e, const char *base, const char *suffix);
@@ -46,7 +46,7 @@ const char *onnx_constant(onnx_export *e, const char *name, int64_t count, float
 onnx_node *onnx_apply(onnx_export *e, const char *kind, const char *a, const char *b,
                       const char *y);
 
-/* ---- onnx_operations.c, onnx_activations.c, onnx_samples.c ---- */
+/* ---- nodes (onnx_operations.c), and the graph's input ---- */
 
 /* Append the nodes of one operation of the forward pass. */
 void onnx_add_operation(onnx_export *e, const op *o);

@@ -46,7 +46,7 @@ cornu_status onnx_import_node(onnx_import *im);
 cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- onnx_import_layers.c: of the node at hand ---- */
+/* ---- the layer of the current node (onnx_import_nodes.c) ---- */
 
 /* Append a layer whose options are YAML made only of cornu's numbers and words. */
 cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
@@ -87,7 +87,7 @@ cornu_status onnx_import_pad(onnx_import *im);
 cornu_status onnx_import_batch_norm(onnx_import *im);
 cornu_status onnx_import_layer_norm(onnx_import *im);
 
-/* ---- onnx_read.c ---- */
+/* ---- messages (onnx_import.c) ---- */
 
 /* *size: the file's, in bytes. */
 cornu_status onnx_read(const char *path, Onnx__ModelProto **out, size_t *size);

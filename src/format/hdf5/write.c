@@ -1,9 +1,70 @@
-/* Writing HDF5: see hdf5.h. */
-#include "base/memory.h"
+/* HDF5 written by libhdf5, in a build that has it (CORNU_HDF5). */
 #include "format/hdf5/hdf5.h"
-#include "format/hdf5/library.h"
+#if CORNU_HDF5
+#include "base/memory.h"
+#include <hdf5.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- libhdf5 ---------------------------------------------------------------------------- */
+
+/* The caller's own error handler of libhdf5, which is off meanwhile: libhdf5 would print. */
+typedef struct hdf5_quiet {
+    H5E_auto2_t report;
+    void *user;
+} hdf5_quiet;
+
+/* libhdf5 checks whether a file with the given name exists, even for an image in memory: below
+   /dev/null, which is no folder, there can be none. */
+#define HDF5_NO_FILE "/dev/null/hdf5"
+
+enum { HDF5_WHY = 200 };
+
+/* CORNU_UNSUPPORTED where libhdf5 was built for one thread at a time. */
+static cornu_status hdf5_begin(const char *path, hdf5_quiet *quiet)
+{
+    hbool_t safe = 0;
+    if (H5open() < 0 || H5is_library_threadsafe(&safe) < 0 || !safe)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found a libhdf5 for one thread at a time; expected a thread-safe "
+                           "one, such as Debian's",
+                           path);
+    H5Eget_auto2(H5E_DEFAULT, &quiet->report, &quiet->user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return CORNU_OK;
+}
+
+static void hdf5_end(const hdf5_quiet *quiet)
+{
+    H5Eset_auto2(H5E_DEFAULT, quiet->report, quiet->user);
+}
+
+cornu_status hdf5_check(const char *path)
+{
+    hdf5_quiet quiet;
+    TRY(hdf5_begin(path, &quiet));
+    hdf5_end(&quiet);
+    return CORNU_OK;
+}
+
+static herr_t take_reason(unsigned n, const H5E_error2_t *error, void *reason)
+{
+    (void)n;
+    if (error->desc && *error->desc)
+        snprintf(reason, HDF5_WHY, "%s", error->desc);
+    return 0;
+}
+
+/* Copy the innermost reason of libhdf5's last error into `reason`; returns it. */
+static const char *hdf5_why(char reason[HDF5_WHY])
+{
+    snprintf(reason, HDF5_WHY, "damaged HDF5");
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, take_reason, reason);
+    return reason;
+}
+
+/* ---- an image of a file ----------------------------------------------------------------- */
 
 /* An object's header holds so many bytes of an attribute; longer lists continue under NAME0, NAME1,
    ... as Keras writes and reads them. */
@@ -232,3 +293,24 @@ done:
     hdf5_end(&quiet);
     return status;
 }
+
+#else
+
+cornu_status hdf5_check(const char *path)
+{
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: this cornu was built without libhdf5 (CORNU_HDF5=OFF), which writes "
+                       "such files; expected .safetensors",
+                       path);
+}
+
+cornu_status hdf5_image(const char *path, const file_tensor *tensors, int count,
+                        const hdf5_attribute *attributes, int attribute_count, void **image,
+                        size_t *size)
+{
+    (void)tensors, (void)count, (void)attributes, (void)attribute_count, (void)size;
+    *image = NULL;
+    return hdf5_check(path);
+}
+
+#endif

@@ -1,6 +1,6 @@
 #include "report/tensorboard/values.h"
 #include "base/memory.h"
-#include "format/tensorboard/operations.h"
+#include "format/tensorboard/event_file.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
 #include <cornu/report.h>

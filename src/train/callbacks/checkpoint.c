@@ -6,7 +6,6 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "exchange/keras/keras.h"
-#include "exchange/position.h"
 #include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "train/callbacks.h"

@@ -1,7 +1,6 @@
 /* Keras's EarlyStopping: end the run when the monitored value has not improved for `patience`
  * epochs. */
 #include "exchange/checkpoint.h"
-#include "exchange/position.h"
 #include "train/callbacks.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Keras's ReduceLROnPlateau: multiply the learning rate by `factor` when the monitored value has
    not improved for `patience` epochs. The optimizer's own schedule stays and is scaled. */
-#include "exchange/position.h"
+#include "exchange/checkpoint.h"
 #include "train/callbacks.h"
 
 typedef struct plateau {

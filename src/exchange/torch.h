@@ -1,7 +1,7 @@
 /* PyTorch's state_dicts, saved as safetensors: docs/torch.md describes the names and the layout
    of a network's weights. */
-#ifndef EXCHANGE_TORCH_TORCH_H
-#define EXCHANGE_TORCH_TORCH_H
+#ifndef EXCHANGE_TORCH_H
+#define EXCHANGE_TORCH_H
 
 #include "exchange/weight_order.h"
 #include "format/tensor_file.h"

@@ -1,6 +1,6 @@
 /* Loading of single weights, and of the layers that a file and a model have in common. */
-#ifndef EXCHANGE_WEIGHT_MATCH_H
-#define EXCHANGE_WEIGHT_MATCH_H
+#ifndef EXCHANGE_WEIGHTS_H
+#define EXCHANGE_WEIGHTS_H
 
 #include "format/tensor_file.h"
 #include "model/model.h"
@@ -15,5 +15,16 @@ cornu_status weight_copy(variable *v, const file_tensor *t);
    weight changes; on_notice of the options gets the number of layers that the file had weights
    for. */
 cornu_status weight_match_read(tensor_file *f, cornu_model *m, const cornu_weights_options *o);
+
+/* ---- layers that are skipped when weights are read from a file -------------------------- */
+
+/* True if the first `length` bytes of `name` are a layer in the NULL-terminated list `skip` (may
+   be NULL). */
+bool skip_has(const char *const *skip, const char *name, size_t length);
+/* The same of the layer of a weight, "dense/kernel". */
+bool skip_has_weight(const char *const *skip, const char *weight);
+/* CORNU_INVALID if a layer in `skip` has weights neither in the model nor in the file (`f` may
+   be NULL). */
+cornu_status skip_check(const char *const *skip, const tensor_file *f, const cornu_model *m);
 
 #endif
