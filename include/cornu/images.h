@@ -76,44 +76,31 @@ CORNU_API cornu_status cornu_data_batch(const cornu_data *data, cornu_split spli
                                         const int64_t *index, int64_t count,
                                         const cornu_batch_options *options, float *values,
                                         int64_t size);
+/* How a picture is read. All zeros: as it is. */
 typedef struct cornu_image_options {
     int64_t height, width;     /* 0, 0: the picture's own */
     int64_t channels;          /* 1 or 3; 0: the picture's own */
     const char *interpolation; /* as in cornu_data_options; NULL: nearest */
     bool keep_aspect_ratio;    /* as in cornu_data_options */
-    uint64_t reserved[8];      /* 0 */
+    double scale;         /* of cornu_image_read: pixels (0 to 255) times this; 0: divided by 255 */
+    uint64_t reserved[7]; /* 0 */
 } cornu_image_options;
 
-/* Decode a picture to bytes [height][width][channels], which the caller frees with cornu_free;
-   `shape` gets its sizes. Reads the file `path`, or, if `file` is not NULL, decodes these `size`
-   bytes; messages then call them `path`. */
+/* Get the options by which the model's recipe reads an image folder: resized to the model's input
+   as the recipe says, and scaled as in training. Their interpolation lives as long as the model.
+   CORNU_INVALID if the input is not a picture. */
+CORNU_API cornu_status cornu_model_image_options(const cornu_model *model,
+                                                 cornu_image_options *options);
+/* Read a picture (JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM, PPM) as bytes
+   [height][width][channels], which the caller frees with cornu_free; `shape` gets its sizes. Reads
+   the file `path`, or, if `file` is not NULL, decodes these `size` bytes; messages then call them
+   `path`. `options` may be NULL. */
 CORNU_API cornu_status cornu_image_load(const char *path, const void *file, size_t size,
                                         const cornu_image_options *options, uint8_t **pixels,
                                         int64_t shape[3]);
-/* Read an image file (JPEG, PNG, GIF, BMP, WebP, TIFF, PBM, PGM, PPM) as floats
-   [height][width][channels] in 0..1, resized to the nearest pixels. */
-CORNU_API cornu_status cornu_image_read(const char *path, int64_t height, int64_t width,
-                                        int64_t channels, float *values);
-/* Read an image file as the model's recipe reads an image folder: floats of the input's shape,
-   resized as the recipe says and scaled as in training. */
-CORNU_API cornu_status cornu_model_read_image(const cornu_model *model, const char *path,
-                                              float *values);
-
-/* The recipe's settings for cornu_model_read_image, read once for many pictures. */
-typedef struct cornu_image_reading {
-    int64_t shape[3];          /* height, width, channels */
-    const char *interpolation; /* "nearest", ...; lives as long as the model */
-    double scale;              /* the floats are pixels (0 to 255) times this */
-    bool keep_aspect_ratio;    /* as in cornu_data_options */
-    uint64_t reserved[7];      /* 0 */
-} cornu_image_reading;
-
-/* CORNU_INVALID if the model's input is not a picture. */
-CORNU_API cornu_status cornu_model_image_reading(const cornu_model *model,
-                                                 cornu_image_reading *reading);
-/* `values` has room for the floats of reading->shape. Errors as in cornu_image_read. */
-CORNU_API cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char *path,
-                                           float *values);
+/* The same for a file, as scaled floats in values[count]: the picture must have as many. */
+CORNU_API cornu_status cornu_image_read(const char *path, const cornu_image_options *options,
+                                        float *values, int64_t count);
 /* Write floats [height][width][channels] in 0..1 as a PNG, atomically; channels is 1 or 3. */
 CORNU_API cornu_status cornu_image_write_png(const char *path, int64_t height, int64_t width,
                                              int64_t channels, const float *values);

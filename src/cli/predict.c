@@ -103,7 +103,7 @@ static void write_row(prediction *p, row one, int64_t number)
 /* Files that were read, up to p->most, and wait for their rows. */
 typedef struct waiting {
     prediction *p;
-    cornu_image_reading reading;
+    cornu_image_options reading;
     char **names, **errors;      /* [count]; an error is NULL where a picture could be read */
     int64_t count, kept, failed; /* kept: pictures; failed: since the beginning */
 } waiting;
@@ -143,7 +143,8 @@ static int read_file(void *user, const char *path, const char *problem)
     if (w->count == 0 && interrupt_asked(NULL))
         return fail(STATUS_INTERRUPTED, "predict: stopped before %s", path);
     double began = seconds_now();
-    bool bad = problem || cornu_image_read_as(&w->reading, path, p->x + w->kept * p->inputs);
+    bool bad =
+        problem || cornu_image_read(path, &w->reading, p->x + w->kept * p->inputs, p->inputs);
     p->seconds += seconds_now() - began;
     if (problem && asprintf(&error, "%s: cannot read: %s", path, problem) < 0)
         error = NULL;
@@ -184,7 +185,7 @@ static int predict_files(waiting *w, const operands *found, bool ended_by_nul)
 static int predict_images(prediction *p, const operands *found, bool ended_by_nul)
 {
     waiting w = {.p = p};
-    int status = report(cornu_model_image_reading(p->model, &w.reading));
+    int status = report(cornu_model_image_options(p->model, &w.reading));
     if (status == STATUS_OK)
         status = predict_files(&w, found, ended_by_nul);
     free(w.names);

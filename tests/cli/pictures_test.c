@@ -2,7 +2,6 @@
 #include "support/made.h"
 #include "support/program.h"
 #include "support/scratch.h"
-#include <cornu/images.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,10 +110,9 @@ static void a_sheet_goes_through_the_whole_set(void **state)
         assert_int_equal(p[i].status, 0);
         program_free(&p[i]);
     }
-    assert_int_equal(cornu_image_read(scratch_path("sheet.png"), HEIGHT, WIDTH, 1, &sheet[0][0]),
+    assert_int_equal(made_read(scratch_path("sheet.png"), HEIGHT, WIDTH, 1, &sheet[0][0]),
                      CORNU_OK);
-    assert_int_equal(cornu_image_read(scratch_path("sample.png"), SIDE, SIDE, 1, &sample[0][0]),
-                     CORNU_OK);
+    assert_int_equal(made_read(scratch_path("sample.png"), SIDE, SIDE, 1, &sample[0][0]), CORNU_OK);
     for (int y = 0; y < SIDE; y++) /* the eighth row: 7 * 60 / 8 */
         assert_memory_equal(sheet[7 * 30 + y], sample[y], sizeof sample[y]);
 }

@@ -11,7 +11,6 @@
 #include "support/program.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include <cornu/images.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +81,8 @@ static void files_hold_the_report(void **state)
     assert_float_equal(json_number_value(json_object_get(all, "accuracy")), 1 - errors / 20, 1e-9);
     json_decref(all);
     float *pixels = malloc(sizeof(float) * 3 * 100 * 100);
-    expect_ok(cornu_image_read(scratch_path("r.png"), 100, 100, 3, pixels));
-    expect_ok(cornu_image_read(scratch_path("wrong.png"), 100, 100, 3, pixels));
+    expect_ok(made_read(scratch_path("r.png"), 100, 100, 3, pixels));
+    expect_ok(made_read(scratch_path("wrong.png"), 100, 100, 3, pixels));
     free(pixels);
 }
 

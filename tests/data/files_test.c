@@ -283,7 +283,7 @@ static void a_recipe_reads_the_middle_of_pictures_as_training_did(void **state)
     cornu_data_options o = {.folder = scratch_path("f")};
     expect_ok(cornu_data_open_for_model(model, &o, &data));
     expect_ok(cornu_data_sample(data, CORNU_TRAIN, 0, folder, 4, NULL));
-    expect_ok(cornu_model_read_image(model, scratch_path("f/a/1.pgm"), alone));
+    expect_ok(made_read_for(model, scratch_path("f/a/1.pgm"), alone));
     assert_memory_equal(folder, ((const float[]){2, 3, 6, 7}), sizeof folder);
     assert_memory_equal(alone, folder, sizeof folder);
     cornu_data_close(data);

@@ -296,23 +296,28 @@ static void single_pictures_are_read_as_the_recipe_says(void **state)
     doc *d = parse("{folder: p, interpolation: box, scale: 2}", "r.yaml");
     cornu_model model = {.name = "m", .input = {3, {1, 1, 1}}, .data = d};
     const char *path = made_file("x.pgm", "P5 2 1 255\n\x0a\x14", 13);
-    assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
+    assert_int_equal(made_read_for(&model, path, v), CORNU_OK);
     assert_float_equal(v[0], 30, 0); /* the mean of both pixels, twice */
-    cornu_image_reading reading;
-    assert_int_equal(cornu_model_image_reading(&model, &reading), CORNU_OK);
-    assert_string_equal(reading.interpolation, "box");
-    assert_float_equal(reading.scale, 2, 0);
+    cornu_image_options o;
+    assert_int_equal(cornu_model_image_options(&model, &o), CORNU_OK);
+    assert_string_equal(o.interpolation, "box");
+    assert_float_equal(o.scale, 2, 0);
     v[0] = 0;
-    assert_int_equal(cornu_image_read_as(&reading, path, v), CORNU_OK);
+    assert_int_equal(cornu_image_read(path, &o, v, 1), CORNU_OK);
     assert_float_equal(v[0], 30, 0);
-    reading.shape[2] = 2;
-    expect_failure(cornu_image_read_as(&reading, path, v), CORNU_INVALID,
-                   "cornu_image_read_as: found size 1x1x2, interpolation \"box\", scale 2");
+    expect_failure(cornu_image_read(path, &o, v, 2), CORNU_INVALID,
+                   "x.pgm: found room for 2 values; expected 1x1x1");
+    o.channels = 2;
+    expect_failure(cornu_image_read(path, &o, v, 2), CORNU_INVALID,
+                   "image size: found 1x1x2; expected 1 or more");
+    o.channels = 0;
+    o.scale = -1;
+    expect_failure(cornu_image_read(path, &o, v, 1), CORNU_INVALID, "scale: found -1; expected");
     model.data = NULL;
-    assert_int_equal(cornu_model_read_image(&model, path, v), CORNU_OK);
+    assert_int_equal(made_read_for(&model, path, v), CORNU_OK);
     assert_float_equal(v[0], 20 / 255.0, 1e-6); /* the nearest */
     model.input = (shape){1, {7}};
-    expect_failure(cornu_model_read_image(&model, path, v), CORNU_INVALID,
+    expect_failure(made_read_for(&model, path, v), CORNU_INVALID,
                    "the model's input: found (7), which is no picture; expected (height, width), ");
     doc_free(d);
 }

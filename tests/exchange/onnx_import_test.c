@@ -74,12 +74,12 @@ static void a_network_of_pictures_keeps_classes_and_the_scale_of_pixels(void **s
         "relu}}, BatchNormalization, MaxPooling2D, Flatten, {Dropout: {rate: 0.5}}, {Dense: "
         "{units: 2, activation: softmax}}]}");
     char *const names[] = {(char *)(uintptr_t) "cat", (char *)(uintptr_t) "dog"};
-    cornu_image_reading reading;
+    cornu_image_options reading;
     expect_ok(model_set_classes(m, names, 2));
     cornu_model *again = round_trip(m);
     expect_same_outputs(m, again);
     assert_string_equal(cornu_model_class_name(again, 1), "dog");
-    expect_ok(cornu_model_image_reading(again, &reading));
+    expect_ok(cornu_model_image_options(again, &reading));
     assert_true(reading.scale == 0.25);
     /* And it goes on as any other model. */
     expect_ok(cornu_model_compile(again, "{optimizer: sgd, loss: categorical_crossentropy}"));

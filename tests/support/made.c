@@ -184,3 +184,19 @@ int64_t made_skipped(const cornu_data *data)
     assert_int_equal(cornu_data_loading_get(data, &loading), CORNU_OK);
     return loading.skipped;
 }
+
+cornu_status made_read(const char *path, int64_t height, int64_t width, int64_t channels,
+                       float *values)
+{
+    const cornu_image_options o = {.height = height, .width = width, .channels = channels};
+    return cornu_image_read(path, &o, values, height * width * channels);
+}
+
+cornu_status made_read_for(const cornu_model *model, const char *path, float *values)
+{
+    cornu_image_options o;
+    cornu_status status = cornu_model_image_options(model, &o);
+    if (status != CORNU_OK)
+        return status;
+    return cornu_image_read(path, &o, values, o.height * o.width * o.channels);
+}

@@ -31,6 +31,12 @@ const char *made_jpeg(const char *name, int height, int width, int components,
 /* A picture of one pixel with this grey. */
 const char *made_grey(const char *name, int grey);
 
+/* Read a picture as floats in 0..1, resized to the nearest pixels; and as the model's recipe says.
+ */
+cornu_status made_read(const char *path, int64_t height, int64_t width, int64_t channels,
+                       float *values);
+cornu_status made_read_for(const cornu_model *model, const char *path, float *values);
+
 /* A data set's own count: samples of a split; unusable files of its folder. */
 int64_t made_count(const cornu_data *data, cornu_split split);
 int64_t made_skipped(const cornu_data *data);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "support/made.h"
 #include "support/runs.h"
 #include <cornu/data.h>
 #include <cornu/exchange.h>
@@ -98,7 +99,7 @@ static void absurd_counts_and_batches_are_refused(void **state)
         expect_refused(cornu_data_generate(shape, 2, 2, n, 1, &data), "generate");
         expect_refused(cornu_model_new(shape, 2, &made), "model_new");
         expect_refused(cornu_image_write_png("x.png", n, n, 1, numbers), "write_png");
-        expect_refused(cornu_image_read("x.png", n, n, 3, numbers), "image_read");
+        expect_refused(made_read("x.png", n, n, 3, numbers), "image_read");
         (void)cornu_memory_check("everything", n); /* as the machine is */
     }
     expect_ok(cornu_trainer_open(model, &(cornu_run_options){.threads = 1}, &trainer));
@@ -180,10 +181,8 @@ static void data_may_be_null(void **state)
     assert_null(cornu_data_sample_file(NULL, train, 0));
     expect_status(cornu_data_batch(NULL, train, NULL, 1, NULL, NULL, 1), CORNU_INVALID);
     expect_status(cornu_image_load(NULL, NULL, 0, NULL, NULL, NULL), CORNU_INVALID);
-    expect_status(cornu_image_read(NULL, 1, 1, 1, NULL), CORNU_INVALID);
-    expect_status(cornu_image_read_as(NULL, NULL, NULL), CORNU_INVALID);
-    expect_status(cornu_model_read_image(NULL, NULL, NULL), CORNU_INVALID);
-    expect_status(cornu_model_image_reading(NULL, NULL), CORNU_INVALID);
+    expect_status(cornu_image_read(NULL, NULL, NULL, 0), CORNU_INVALID);
+    expect_status(cornu_model_image_options(NULL, NULL), CORNU_INVALID);
     expect_status(cornu_image_write_png(NULL, 1, 1, 1, NULL), CORNU_INVALID);
     assert_false(cornu_dataset_info_get(0, NULL));
     cornu_data_close(NULL);

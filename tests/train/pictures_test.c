@@ -57,7 +57,7 @@ static cornu_model *trained(const char *input, const char *augment, float *outpu
     expect_ok(cornu_fit(m, data, NULL, NULL));
     expect_ok(cornu_model_picture_shape(m, shape));
     assert_int_equal(shape[2], 1);
-    expect_ok(cornu_model_read_image(m, scratch_path("pets/dog/3.pgm"), x));
+    expect_ok(made_read_for(m, scratch_path("pets/dog/3.pgm"), x));
     expect_ok(cornu_predict(m, x, 1, NULL, output));
     cornu_data_close(data);
     return m;
@@ -139,7 +139,7 @@ static void what_takes_no_pictures_says_what_would(void **state)
     expect_status(cornu_model_picture_shape(m, shape), CORNU_INVALID);
     expect_message("the model's input: found (4, 4, 2), which is no picture; expected (height, "
                    "width), (height, width, 1) or (height, width, 3)");
-    expect_status(cornu_model_read_image(m, "x.png", values), CORNU_INVALID);
+    expect_status(made_read_for(m, "x.png", values), CORNU_INVALID);
     expect_status(cornu_data_picture_shape(data, shape), CORNU_INVALID);
     expect_message("arrays: found (8), which is no picture");
     cornu_data_close(data);

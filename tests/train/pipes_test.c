@@ -56,7 +56,7 @@ static void pictures_and_data_sets_are_refused_as_pipes(void **state)
     (void)state;
     float grey;
     cornu_data *data = NULL;
-    assert_int_not_equal(cornu_image_read(pipe_at("p.png"), 1, 1, 1, &grey), CORNU_OK);
+    assert_int_not_equal(made_read(pipe_at("p.png"), 1, 1, 1, &grey), CORNU_OK);
     expect_message("p.png");
     assert_int_not_equal(cornu_data_open(pipe_at("p.npz"), NULL, &data), CORNU_OK);
     expect_message("p.npz");

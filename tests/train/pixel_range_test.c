@@ -168,7 +168,7 @@ static void expect_sample(const cornu_model *m, const char *folder, float expect
     expect_ok(cornu_data_open_for_model(m, &options, &data));
     expect_ok(cornu_data_sample(data, CORNU_TRAIN, 0, sample, VALUES, NULL));
     snprintf(path, sizeof path, "%s/train/a/1.png", folder);
-    expect_ok(cornu_model_read_image(m, path, picture));
+    expect_ok(made_read_for(m, path, picture));
     assert_float_equal(sample[0], expected, 1e-6);
     assert_memory_equal(sample, picture, sizeof sample);
     cornu_data_close(data);

@@ -58,7 +58,6 @@ static void options_of_data_with_an_unknown_field_are_refused(void **state)
     cornu_arrays good = {.count = 2, .rank = 1, .shape = {1}, .values = values, .labels = labels};
     cornu_arrays arrays = good;
     cornu_data_options options = {.strict = true};
-    cornu_image_reading reading = {.shape = {1, 1, 1}, .interpolation = "nearest", .scale = 1};
     cornu_model *model = runs_usual("{}");
     cornu_data *data = NULL;
     float value;
@@ -74,7 +73,6 @@ static void options_of_data_with_an_unknown_field_are_refused(void **state)
                    "cornu_data_options");
     EXPECT_REFUSED(arrays, cornu_data_from_arrays(&arrays, NULL, &data), "train");
     EXPECT_REFUSED(arrays, cornu_data_from_arrays(&good, &arrays, &data), "test");
-    EXPECT_REFUSED(reading, cornu_image_read_as(&reading, "x.png", &value), "cornu_image_reading");
     EXPECT_REFUSED(files, cornu_data_from_files(&files, NULL, &data), "cornu_image_files");
     EXPECT_REFUSED(image, cornu_image_load("x.png", NULL, 0, &image, &pixels, shape),
                    "cornu_image_options");
@@ -105,7 +103,7 @@ static void what_the_library_fills_in_has_zeros_in_its_reserve(void **state)
     cornu_data_loading loading;
     cornu_data_values range;
     cornu_arrays arrays;
-    cornu_image_reading reading;
+    cornu_image_options reading;
     cornu_dataset_info set;
     cornu_scores scores;
     cornu_position position;
@@ -117,7 +115,7 @@ static void what_the_library_fills_in_has_zeros_in_its_reserve(void **state)
     EXPECT_ZEROS(loading, cornu_data_loading_get(data, &loading));
     EXPECT_ZEROS(range, cornu_data_values_get(data, CORNU_TRAIN, &range));
     EXPECT_ZEROS(arrays, cornu_data_view(data, CORNU_TRAIN, &arrays));
-    EXPECT_ZEROS(reading, cornu_model_image_reading(model, &reading));
+    EXPECT_ZEROS(reading, cornu_model_image_options(model, &reading));
     EXPECT_ZEROS(set, cornu_dataset_info_get(0, &set));
     EXPECT_ZEROS(scores, cornu_evaluate(model, data, NULL, &scores));
     EXPECT_ZEROS(position, cornu_model_position(model, &position));

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "support/events.h"
+#include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include <cornu/images.h>
@@ -315,7 +316,7 @@ static float *pixels_at(const Tensorboard__Tensor *t, size_t i)
     assert_int_equal(fwrite(t->string_val[i].data, 1, t->string_val[i].len, f),
                      t->string_val[i].len);
     fclose(f);
-    expect_ok(cornu_image_read(scratch_path("p.png"), height, width, 3, pixels));
+    expect_ok(made_read(scratch_path("p.png"), height, width, 3, pixels));
     return pixels;
 }
 

@@ -4,6 +4,7 @@
 #include "data/images/image.h"
 #include "model/model.h"
 #include <cornu/images.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,24 +41,29 @@ cornu_status cornu_data_picture_shape(const cornu_data *data, int64_t out[3])
     return give_picture(&data->block[data->block[0].count > 0 ? 0 : 1].x_shape, data->name, out);
 }
 
-static bool is_size(int64_t height, int64_t width, int64_t channels, int64_t most)
+static bool is_size(int64_t height, int64_t width)
 {
-    return height >= 1 && width >= 1 && height <= most / width && (channels == 1 || channels == 3);
+    return height >= 1 && width >= 1 && height <= IMAGE_PIXELS_MAX / width;
 }
 
 static cornu_status check_options(const cornu_image_options *o, const image_filter *filter)
 {
     bool own = o->height == 0 && o->width == 0;
     TRY(CHECK_RESERVE("cornu_image_options", o));
+    if (!(o->scale >= 0 && isfinite(o->scale)))
+        return status_fail(CORNU_INVALID,
+                           "scale: found %g; expected a number above 0, or 0 for 1/255", o->scale);
     if (!filter)
         return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
                            o->interpolation);
-    if ((own || is_size(o->height, o->width, 1, IMAGE_PIXELS_MAX)) &&
+    if ((own || is_size(o->height, o->width)) &&
         (o->channels == 0 || o->channels == 1 || o->channels == 3))
         return CORNU_OK;
-    return status_fail(CORNU_INVALID,
-                       "image size: found %lldx%lldx%lld; expected 1 or more, and 1 or 3 channels",
-                       (long long)o->height, (long long)o->width, (long long)o->channels);
+    return status_fail(
+        CORNU_INVALID,
+        "image size: found %lldx%lldx%lld; expected 1 or more, at most %d pixels, and "
+        "1 or 3 channels",
+        (long long)o->height, (long long)o->width, (long long)o->channels, IMAGE_PIXELS_MAX);
 }
 
 static cornu_status open_given(const char *path, const void *file, size_t size, image *out)
@@ -97,78 +103,42 @@ done:
     return status;
 }
 
-static cornu_status read_scaled(const char *path, const cornu_image_reading *reading,
-                                const image_filter *filter, float *values)
+cornu_status cornu_image_read(const char *path, const cornu_image_options *options, float *values,
+                              int64_t count)
 {
-    image from = {0};
     uint8_t *pixels = NULL;
-    const int64_t *s = reading->shape;
-    int64_t count = s[0] * s[1] * s[2];
-    cornu_status status;
-    TRY_GOTO(image_open(path, &from));
-    TRY_GOTO(memory_new((size_t)count, 1, "image", &pixels));
-    TRY_GOTO(image_resize_as(&from, reading->keep_aspect_ratio, s[0], s[1], s[2], filter, pixels));
-    for (int64_t i = 0; i < count; i++)
-        values[i] = reading->scale < 0 ? (float)pixels[i] / 255.0f
-                                       : (float)pixels[i] * (float)reading->scale;
-done:
-    free(pixels);
-    image_close(&from);
-    return status;
-}
-
-cornu_status cornu_image_read(const char *path, int64_t height, int64_t width, int64_t channels,
-                              float *values)
-{
-    if (!path || !values || !is_size(height, width, channels, IMAGE_PIXELS_MAX))
+    int64_t sizes[3];
+    const double scale = options ? options->scale : 0;
+    if (!path || !values)
         return status_fail(CORNU_INVALID,
-                           "cornu_image_read: found size %lldx%lldx%lld; expected 1 or more, and 1 "
-                           "or 3 channels",
-                           (long long)height, (long long)width, (long long)channels);
-    const cornu_image_reading plain = {.shape = {height, width, channels}, .scale = -1};
-    return read_scaled(path, &plain, NULL, values);
+                           "cornu_image_read: found NULL; expected a path and room for values");
+    TRY(cornu_image_load(path, NULL, 0, options, &pixels, sizes));
+    const bool fits = sizes[0] * sizes[1] * sizes[2] == count;
+    for (int64_t i = 0; fits && i < count; i++)
+        values[i] = scale > 0 ? (float)pixels[i] * (float)scale : (float)pixels[i] / 255.0f;
+    free(pixels);
+    return fits ? CORNU_OK
+                : status_fail(CORNU_INVALID,
+                              "%s: found room for %lld values; expected %lldx%lldx%lld", path,
+                              (long long)count, (long long)sizes[0], (long long)sizes[1],
+                              (long long)sizes[2]);
 }
 
-cornu_status cornu_model_image_reading(const cornu_model *model, cornu_image_reading *reading)
+cornu_status cornu_model_image_options(const cornu_model *model, cornu_image_options *options)
 {
     data_spec spec;
-    if (!model || !reading)
-        return status_fail(CORNU_INVALID, "cornu_model_image_reading: found NULL; expected a model "
+    int64_t sizes[3];
+    if (!model || !options)
+        return status_fail(CORNU_INVALID, "cornu_model_image_options: found NULL; expected a model "
                                           "and a place for what its recipe says");
-    *reading = (cornu_image_reading){.scale = 0};
-    TRY(give_picture(&model->input, "the model's input", reading->shape));
+    *options = (cornu_image_options){.height = 0};
+    TRY(give_picture(&model->input, "the model's input", sizes));
     TRY(data_spec_read(model->data, &spec));
-    reading->interpolation = image_filter_title(image_filter_named(spec.interpolation));
-    reading->keep_aspect_ratio = spec.keep_aspect_ratio;
-    reading->scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    options->height = sizes[0];
+    options->width = sizes[1];
+    options->channels = sizes[2];
+    options->interpolation = image_filter_title(image_filter_named(spec.interpolation));
+    options->keep_aspect_ratio = spec.keep_aspect_ratio;
+    options->scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
     return CORNU_OK;
-}
-
-cornu_status cornu_image_read_as(const cornu_image_reading *reading, const char *path,
-                                 float *values)
-{
-    if (!reading || !path || !values)
-        return status_fail(CORNU_INVALID,
-                           "cornu_image_read_as: found NULL; expected how to read, a "
-                           "path and room for values");
-    TRY(CHECK_RESERVE("cornu_image_reading", reading));
-    const int64_t *s = reading->shape;
-    const image_filter *filter = image_filter_named(reading->interpolation);
-    if (!is_size(s[0], s[1], s[2], INT64_MAX / 4) || !filter || !(reading->scale > 0))
-        return status_fail(CORNU_INVALID,
-                           "cornu_image_read_as: found size %lldx%lldx%lld, interpolation \"%s\", "
-                           "scale %g; expected what cornu_model_image_reading says",
-                           (long long)s[0], (long long)s[1], (long long)s[2],
-                           reading->interpolation ? reading->interpolation : "", reading->scale);
-    return read_scaled(path, reading, filter, values);
-}
-
-cornu_status cornu_model_read_image(const cornu_model *model, const char *path, float *values)
-{
-    cornu_image_reading reading;
-    if (!model || !path || !values)
-        return status_fail(CORNU_INVALID, "cornu_model_read_image: found NULL; expected a model, a "
-                                          "path and room for values");
-    TRY(cornu_model_image_reading(model, &reading));
-    return cornu_image_read_as(&reading, path, values);
 }
