@@ -1,7 +1,7 @@
 /* The bandwidth probes against simple loops over memory of the same size. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "device/cpu/limits.h"
+#include "device/cpu/cpu.h"
 #include "device/roofline.h"
 #include <math.h>
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "device/cpu/conv/conv_first.h"
 #include "device/cpu/isa.h"
+#include "device/cpu/pool/conv_pool.h"
 #include "step/build.h"
 #include "support/net.h"
 #include "support/op_cases.h"

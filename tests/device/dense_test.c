@@ -9,7 +9,7 @@
 
 #include "device/cpu/dense/dense.h"
 #include "device/cpu/isa.h"
-#include "device/host/panels.h"
+#include "device/host/host.h"
 #include "support/net.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The machine's limits. */
-#include "device/cpu/limits.h"
+#include "device/cpu/cpu.h"
 #include "device/roofline.h"
 #include <string.h>
 

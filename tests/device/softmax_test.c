@@ -1,6 +1,6 @@
 /* The cpu device's last operations, which run as one: softmax, its cross-entropies and the metrics,
    against the reference. */
-#include "device/cpu/elementwise/softmax_kernels.h"
+#include "device/cpu/elementwise/elementwise_kernels.h"
 #include "device/cpu/isa.h"
 #include "support/net.h"
 #include <math.h>

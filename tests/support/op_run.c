@@ -1,7 +1,7 @@
 /* Running one op_case: a plan of a single operation, its tensors filled by name and kind. */
 #include "base/memory.h"
 #include "base/philox.h"
-#include "device/host/panels.h"
+#include "device/host/host.h"
 #include "step/build.h"
 #include "support/op_cases.h"
 #include <math.h>

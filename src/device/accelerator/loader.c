@@ -3,7 +3,7 @@
 #include "base/plugin.h"
 #include "device/accelerator/plugin.h"
 #include "device/gather_sample.h"
-#include "device/reference/self_test.h"
+#include "device/reference/reference.h"
 #include <cornu/tables.h>
 #include <pthread.h>
 #include <stdio.h>

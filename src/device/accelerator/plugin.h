@@ -47,7 +47,7 @@ typedef struct gpu_plugin {
     int (*count)(char *reason, size_t size);
     void (*describe)(int number, cornu_device_info *info);
     cornu_status (*open)(int number, const device_options *options, device **out);
-    /* optional: has a device passed the self-test (reference/self_test.h) with this driver and
+    /* optional: has a device passed the self-test (reference/self_test.c) with this driver and
        these kernels before? And: it has, which the plug-in keeps. NULL: it goes without. */
     bool (*is_tried)(const device *d);
     void (*keep_tried)(device *d);

@@ -2,7 +2,6 @@
    each list comes the reference, for what its kernels refuse. */
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
-#include "device/cpu/limits.h"
 #include <cornu/tables.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>

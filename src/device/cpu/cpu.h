@@ -12,7 +12,9 @@
 #ifndef DEVICE_CPU_CPU_H
 #define DEVICE_CPU_CPU_H
 
+#include "base/threads.h"
 #include "device/cpu/isa.h"
+#include "device/device.h"
 #include "device/host/host.h"
 
 /* Elements of one task of an elementwise operation: 64 KiB per tensor, so that a few tensors'
@@ -89,8 +91,6 @@ void cpu_sum_range(cpu_isa isa, const float *partials, int64_t count, int64_t pa
 /* The same, on all threads. */
 void cpu_sum_partials(threads *pool, cpu_isa isa, const float *partials, int64_t count,
                       int64_t partial_count, int64_t stride, float *sum);
-/* In GATHER's run: do all readers of x read the samples themselves? (dense/dense.c) */
-bool cpu_samples_suffice(const op_run *gather);
 
 extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forward,
     cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
@@ -105,5 +105,17 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_batch_norm_forward, cpu_batch_norm_inference, cpu_batch_norm_backward,
     cpu_layer_norm_forward, cpu_layer_norm_backward, cpu_scale, cpu_pad, cpu_crop, cpu_softmax_head,
     cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_square_sum, cpu_update;
+
+/* ---- limits (limits.c) ------------------------------------------------------------------- */
+
+/* The measured peaks of the host's cores: the cpu device's limits and probe. */
+
+/* Takes about half a second. Fails only without memory for the bandwidth probes. */
+cornu_status cpu_limits_measure(threads *pool, device_limits *out);
+/* The bandwidths alone, over memory[count], which is written first; `count` is at least a few
+   million, or else the caches are measured. */
+void cpu_limits_bandwidth(threads *pool, float *memory, int64_t count, device_limits *out);
+/* FLOP/s of one millisecond of FMA work on all threads. */
+double cpu_limits_probe(threads *pool);
 
 #endif

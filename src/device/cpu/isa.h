@@ -5,6 +5,7 @@
 #define DEVICE_CPU_ISA_H
 
 #include "base/status.h"
+#include <stdint.h>
 
 /* CPU_ISAS(X): X(name) for each instruction set of this build, widest first. `base` is the minimum
    of the architecture (SSE2, NEON). */
@@ -60,5 +61,18 @@ cornu_status cpu_isa_choose(cpu_isa *out);
     CPU_ISA_DECLARE_(type, name, base) \
     static const type *const name[CPU_ISA_COUNT] = {&name##_base}
 #endif
+
+/* ---- AMX --------------------------------------------------------------------------------- */
+
+/* The eight AMX tiles: each is a register that holds a matrix. */
+
+/* The configuration for ldtilecfg: all AMX tiles at their largest size, 16 rows of 64 bytes. */
+static const struct {
+    uint8_t palette, start_row, unused[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} amx_tiles_whole = {.palette = 1,
+                     .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                     .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
 #endif

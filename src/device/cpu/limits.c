@@ -2,10 +2,9 @@
    for AVX-512, AVX2 and plain vectors; the widest that this processor has is chosen at run time.
    With AMX, whose tiles multiply floats as six products of their bf16x3 terms
    (device/cpu/dense/dense_kernels_amx.c), the FMA rate is that of the tiles. */
-#include "device/cpu/limits.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "device/cpu/amx.h"
+#include "device/cpu/cpu.h"
 #include "device/cpu/isa.h"
 #include <stdio.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -141,5 +142,99 @@ VEC_INLINE vec vec_sqrt(vec v)
 /* Prefetch into the second-level cache, for reading or for writing. */
 #define VEC_PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #define VEC_PREFETCH_WRITE(p) __builtin_prefetch((p), 1, 2)
+
+/* ---- elementary functions ---------------------------------------------------------------- */
+
+/* Elementary functions on vectors. */
+
+/* exp(x) for x <= 0 as *power (1 + series): x = n ln 2 + r with |r| <= ln 2 / 2, *power = 2^n, and
+   the series is exp(r) - 1 to r^7 / 5040 (the next term is below 6e-9). NaN stays NaN. */
+VEC_INLINE vec vec_exp_series(vec x, vec *power)
+{
+    typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
+    const float to_integer = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
+    x = vec_select(x < -87.0f, vec_all(-87.0f), x);
+    vec shifted = x * 1.44269504f + to_integer, n = shifted - to_integer;
+    vec r = x - n * 0.693359375f - n * -2.12194440e-4f;
+    vec series = r * (1.0f / 5040) + 1.0f / 720;
+    series = series * r + 1.0f / 120;
+    series = series * r + 1.0f / 24;
+    series = series * r + 1.0f / 6;
+    series = series * r + 0.5f;
+    series = series * r * r + r;
+    *power = (vec)(((bits)shifted + 127) << 23); /* 2^n: n is in shifted's lowest bits */
+    return series;
+}
+
+/* exp(x) - 1 for x <= 0, to about 1 unit in the last place */
+VEC_INLINE vec vec_expm1_negative(vec x)
+{
+    vec power, series = vec_exp_series(x, &power);
+    return power * series + (power - 1.0f);
+}
+
+/* exp(x) for x <= 0, to about 1 unit in the last place; below -87, exp(-87) = 1.6e-38 */
+VEC_INLINE vec vec_exp_negative(vec x)
+{
+    vec power, series = vec_exp_series(x, &power);
+    return power * series + power;
+}
+
+VEC_INLINE vec vec_abs(vec x)
+{
+    return (vec)((vec_mask)x & INT32_MAX);
+}
+
+/* With e = exp(-2|x|) - 1: -e / (2 + e) with x's sign. */
+VEC_INLINE vec vec_tanh(vec x)
+{
+    vec e = vec_expm1_negative(-2.0f * vec_abs(x)), y = -e / (2.0f + e);
+    return (vec)((vec_mask)y | ((vec_mask)x & INT32_MIN));
+}
+
+/* ---- transposing ------------------------------------------------------------------------- */
+
+/* Transposing squares of VEC_FLOATS vectors. */
+
+/* Swap, for all pairs of vectors that are `distance` apart, the lanes on the wrong side of each run
+   of 2 * distance lanes. */
+#define VEC_LOW(lane, distance) ((lane) & (distance) ? VEC_FLOATS + (lane) - (distance) : (lane))
+#define VEC_HIGH(lane, distance) ((lane) & (distance) ? VEC_FLOATS + (lane) : (lane) + (distance))
+#define VEC_LANES_4(side, from, d) \
+    side(from, d), side(from + 1, d), side(from + 2, d), side(from + 3, d)
+#if VEC_FLOATS == 16
+#define VEC_LANES(side, d)                                                     \
+    VEC_LANES_4(side, 0, d), VEC_LANES_4(side, 4, d), VEC_LANES_4(side, 8, d), \
+        VEC_LANES_4(side, 12, d)
+#elif VEC_FLOATS == 8
+#define VEC_LANES(side, d) VEC_LANES_4(side, 0, d), VEC_LANES_4(side, 4, d)
+#else
+#define VEC_LANES(side, d) VEC_LANES_4(side, 0, d)
+#endif
+#if defined(__clang__)
+#define VEC_SHUFFLE(a, b, lanes...) __builtin_shufflevector(a, b, lanes)
+#else
+#define VEC_SHUFFLE(a, b, lanes...) __builtin_shuffle(a, b, (vec_mask){lanes})
+#endif
+#define VEC_SWAP(v, distance)                                               \
+    UNROLL(16) for (int i = 0; i < VEC_FLOATS; i++) if (!(i & distance))    \
+    {                                                                       \
+        vec a = v[i], b = v[i + distance];                                  \
+        v[i] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_LOW, distance));             \
+        v[i + distance] = VEC_SHUFFLE(a, b, VEC_LANES(VEC_HIGH, distance)); \
+    }
+
+/* Swap v[i][k] with v[k][i]. */
+VEC_INLINE void vec_transpose(vec v[VEC_FLOATS])
+{
+    VEC_SWAP(v, 1)
+    VEC_SWAP(v, 2)
+#if VEC_FLOATS > 4
+    VEC_SWAP(v, 4)
+#endif
+#if VEC_FLOATS > 8
+    VEC_SWAP(v, 8)
+#endif
+}
 
 #endif

@@ -4,6 +4,7 @@
 #define DEVICE_HOST_HOST_H
 
 #include "base/threads.h"
+#include "device/optimizer_step.h"
 #include "device/select.h"
 
 typedef struct host_device host_device;
@@ -48,7 +49,7 @@ struct kernel {
                             size_t *scratch_bytes);
     void (*release)(void *state);
     cornu_status (*run)(const op_run *r);
-    /* DENSE_*: W and its gradient are in panels (host_device.panels, panels.h), not in rows. */
+    /* DENSE_*: W and its gradient are in panels (host_device.panels), not in rows. */
     bool panels;
     /* optional, for groups, whose internal tensors (plan_group_internal) have no memory unless
        this function requests it: change bytes[tensor_count] of tensors of which this kernel,
@@ -135,5 +136,30 @@ double host_memory_probe(device *d);
 
 /* One reference kernel per operation, indexed by op_kind: complete, plain C, single thread. */
 extern const kernel reference_kernels[OP_COUNT];
+
+/* ---- panels --------------------------------------------------------------------------------- */
+
+/* The layout in which a device may keep the kernels W [in][units] of dense layers: panels of
+   PANEL_COLUMNS columns, the last one narrower. Element (k, n) of a panel of width w that begins
+   at column p is at p * in + k * w + n - p: the elements are those of the plain layout in
+   another order, so that elementwise operations need not know the layout. */
+enum { PANEL_COLUMNS = 48 };
+
+void panels_pack(const float *plain, int64_t in, int64_t units, float *panels);
+void panels_unpack(const float *panels, int64_t in, int64_t units, float *plain);
+
+/* ---- updates -------------------------------------------------------------------------------- */
+
+/* The constants of one step of `o`, an UPDATE of the plan of `r`, which may run a group that it
+   belongs to. */
+static inline optimizer_constants host_optimizer_step(const op_run *r, const op *o)
+{
+    const float *squares = o->in[5] == NO_TENSOR ? NULL : r->tensors[o->in[5]];
+    int slot = o->a.update.norm_slot;
+    double norm_squared = squares && slot >= 0 ? (double)squares[slot] : 0;
+    for (int i = 0; squares && slot < 0 && i < o->a.update.norm_count; i++)
+        norm_squared += (double)squares[i];
+    return optimizer_step(o, r->input->learning_rate, r->input->iteration, norm_squared);
+}
 
 #endif

@@ -31,12 +31,12 @@ static inline const kernel *prepared_kernel(const prepared *p, int i)
     return (const kernel *)(const void *)p->chosen.kernels[i];
 }
 
-/* run.c: run the deferred work; call before variables are read or written, and before another
+/* host.c: run the deferred work; call before variables are read or written, and before another
    plan's step. */
 void host_flush(host_device *h);
-/* variables.c: is this tensor kept in panels? */
+/* host.c: is this tensor kept in panels? */
 bool host_in_panels(const host_device *h, const tensor *t);
-/* variables.c: from the device's layout into the plain one. */
+/* host.c: from the device's layout into the plain one. */
 void host_give_values(const float *from, float *to, const shape *s, bool panels);
 /* prepare.c: arena and scratch memory are there. */
 cornu_status host_ensure_memory(host_device *h, const prepared *r);

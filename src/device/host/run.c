@@ -6,16 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- deferred work ------------------------------------------------------------------------ */
-
-void host_flush(host_device *h)
-{
-    const prepared *p = h->pending;
-    h->pending = NULL;
-    if (p)
-        prepared_kernel(p, p->deferred)->flush(p->chosen.states[p->deferred], h->pool);
-}
-
 /* ---- running ----------------------------------------------------------------------------- */
 
 static float *tensor_memory(const host_device *h, const prepared *p, tensor_ref ref)

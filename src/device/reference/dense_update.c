@@ -1,6 +1,5 @@
 /* DENSE_UPDATE: the shards' products, row by row of W, added in the tree of train/shards.h. */
 #include "base/memory.h"
-#include "device/host/optimizer.h"
 #include "device/reference/reference.h"
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 #ifndef DEVICE_REFERENCE_REFERENCE_H
 #define DEVICE_REFERENCE_REFERENCE_H
 
+#include "device/device.h"
 #include "device/host/host.h"
 #include "device/rules/optimizer_constants.h"
 
@@ -25,5 +26,12 @@ void reference_dense_gradient(const float *x, const float *dy, const dense_sizes
                               double *sums);
 /* One optimizer step of the UPDATE or DENSE_UPDATE on element i, whose gradient is `g`. */
 void reference_update_element(const op_run *r, const optimizer_constants *c, int64_t i, float g);
+
+/* self_test.c: compares a device with the reference. A few operations of small odd sizes, one at a
+   time, on a device that has `write` and before any model is bound: products, convolutions both
+   directly and by Winograd, reductions, softmax, loss, updates. A difference fails with
+   CORNU_DEVICE, and the message has the operation, the value found and the value expected. `name`:
+   the device's. */
+cornu_status self_test(device *d, const char *name);
 
 #endif

@@ -2,10 +2,9 @@
 #if defined(__aarch64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-tree-vectorize")
 #endif
-#include "device/reference/self_test.h"
 #include "base/memory.h"
 #include "base/philox.h"
-#include "device/host/host.h"
+#include "device/reference/reference.h"
 #include "step/build.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-#include "device/host/optimizer.h"
 #include "device/reference/reference.h"
 
 #define RULE static inline

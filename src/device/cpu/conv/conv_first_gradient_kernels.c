@@ -11,7 +11,7 @@
    first-level cache 0.95; 100x32x32x3, 32 filters 3x3 0.47. With a pool, in FLOPs of the definition
    (2.0 would be the peak): from the first-level cache 1.5; 32x150x150x3, 3x3 valid 0.8; 50x28x28x1,
    5x5 1.17. */
-#include "device/cpu/conv/conv_first_gradient_kernels.h"
+#include "device/cpu/conv/conv_first_kernels.h"
 #include "device/cpu/pool/pool_codes.h"
 
 enum { BLOCK = 2 * VEC_FLOATS };

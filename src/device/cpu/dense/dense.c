@@ -51,19 +51,3 @@ dense_u8 dense_u8_of(const op_run *o)
         return (dense_u8){0};
     return (dense_u8){s->x_scale, s->x, o->input->index, shape_elements(&s->x_shape)};
 }
-
-bool cpu_samples_suffice(const op_run *o)
-{
-    const plan *p = o->plan;
-    if (!o->kernels || dense_u8_of(o).scale == 0 || !dense_reads_samples(p, o->op->out[0]))
-        return false;
-    for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OP_INPUTS_MAX; k++) {
-            const kernel_info *by = o->kernels[i];
-            bool takes = by == &cpu_dense_forward_amx.info || by == &cpu_dense_backward_amx.info ||
-                         by == &cpu_dense_backward_weights_amx.info;
-            if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
-                return false;
-        }
-    return true;
-}

@@ -1,8 +1,7 @@
-/* Dense layers on weights in panels (host/panels.h): declarations that their files share.
+/* Dense layers on weights in panels (host/host.h): declarations that their files share.
 
      dense_forward.c        y = act(x W + b)
-     dense_backward.c       dW = x' dy, dx = dy W', with the fused operations;
-                            dense_backward_run.c runs it
+     dense_backward.c       dW = x' dy, dx = dy W', with the fused operations
      dense_update.c         the update of W by the products of several shards
      dense_deferred.c       updates of W that the next step's forward pass applies
      dense_kernels.[ch]     microkernels fprop, dgrad, wgrad on blocks in cache, by vectors
@@ -17,7 +16,7 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense/dense_kernels.h"
 #include "device/cpu/elementwise/update.h"
-#include "device/host/panels.h"
+#include "device/host/host.h"
 
 _Static_assert((int)DENSE_PANEL == (int)PANEL_COLUMNS, "kernels and host keep the same panels");
 

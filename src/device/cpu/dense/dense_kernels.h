@@ -1,5 +1,5 @@
 /* Microkernels of dense layers, on blocks that fit the caches: fprop y = x W, dgrad dx = dy W',
-   wgrad dW = x' dy. W is packed in panels (host/panels.h): a block of it is [depth][width], width
+   wgrad dW = x' dy. W is packed in panels (host/host.h): a block of it is [depth][width], width
    <= DENSE_PANEL, with consecutive rows.
 
                width            `prefetch` is the address of the next block of this kind: the

@@ -34,8 +34,8 @@
    all data in the first-level cache the multiplications never wait; here they run at 0.4 to 0.6 of
    their peak. Other batches, when those two were at 0.76 and 0.96: 28 0.84 and 1.00, 24 0.93 and
    1.05, 20 1.05, 17 1.18; batches of 50 and 100, in an earlier version: 1.05 to 1.4. */
-#include "device/cpu/amx.h"
 #include "device/cpu/dense/dense_pack_amx.h"
+#include "device/cpu/isa.h"
 
 extern const dense_kernels cpu_dense_avx512;
 

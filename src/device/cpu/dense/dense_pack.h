@@ -4,7 +4,7 @@
 #define DEVICE_CPU_DENSE_DENSE_PACK_H
 
 #include "device/cpu/dense/dense_kernels.h"
-#include "device/cpu/vec_transpose.h"
+#include "device/cpu/vec.h"
 
 #define LINE 16 /* floats in a cache line */
 /* Prefetch into the first-level cache, for writing. */

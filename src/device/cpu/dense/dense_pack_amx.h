@@ -12,7 +12,7 @@
 
 #include "device/cpu/bf16x3.h"
 #include "device/cpu/dense/dense_kernels.h"
-#include "device/cpu/vec_transpose.h"
+#include "device/cpu/vec.h"
 
 /* AMX_DEPTH is also the maximum number of rows of a batch. */
 enum {

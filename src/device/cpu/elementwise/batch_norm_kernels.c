@@ -1,6 +1,6 @@
 /* Batch normalization's loops over channels, which GCC vectorizes; sums in doubles. They are
    memory-bound. */
-#include "device/cpu/elementwise/batch_norm_kernels.h"
+#include "device/cpu/elementwise/elementwise_kernels.h"
 #include "device/cpu/vec.h"
 
 static void add_row(const float *restrict x, double *restrict sum, int64_t count)

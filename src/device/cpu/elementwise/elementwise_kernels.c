@@ -2,7 +2,7 @@
    memory-bound except the exponentials, which take, in cache on one thread of a Cascade Lake core
    at 2.4 GHz, 0.5 (elu) to 0.7 ns per element (tanh). */
 #include "device/cpu/elementwise/elementwise_kernels.h"
-#include "device/cpu/vec_math.h"
+#include "device/cpu/vec.h"
 #include "model/kinds.h"
 
 typedef vec formula(vec x, vec alpha);

@@ -1,8 +1,13 @@
-/* Elementwise operations. Arrays may be the same, but must not overlap otherwise. */
+/* Microkernels of elementwise operations, dropout, normalization, and softmax with the
+ * cross-entropies on top of it. */
 #ifndef DEVICE_CPU_ELEMENTWISE_ELEMENTWISE_KERNELS_H
 #define DEVICE_CPU_ELEMENTWISE_ELEMENTWISE_KERNELS_H
 
 #include <stdint.h>
+
+/* ---- elements ---------------------------------------------------------------------------- */
+
+/* Elementwise operations. Arrays may be the same, but must not overlap otherwise. */
 
 /* y = act(x); alpha: the activation's parameter (device/rules/activations.h) */
 typedef void element_forward(const float *x, float *y, int64_t count, float alpha);
@@ -21,5 +26,87 @@ typedef struct element_kernels {
     /* sum of x * x, in doubles */
     double (*square_sum)(const float *x, int64_t count);
 } element_kernels;
+
+/* ---- dropout --------------------------------------------------------------------- */
+
+/* Dropout, with a mask that is drawn again from a counter. */
+
+/* y[i] = x[i] * scale where word i % 4 of philox(key; first + i / 4, iteration) in base/philox.h is
+   at least `least`, else 0; i in 0..count-1; x and y may be the same. */
+typedef struct dropout_range {
+    const float *x;
+    float *y;
+    int64_t count;
+    uint64_t key, first, iteration;
+    uint32_t least;
+    float scale;
+} dropout_range;
+
+typedef struct dropout_kernels {
+    void (*drop)(const dropout_range *d);
+} dropout_kernels;
+
+/* ---- batch norm ------------------------------------------------------------------ */
+
+/* Batch normalization, one row [count] of channels at a time. */
+
+typedef struct batch_norm_kernels {
+    /* sum += x */
+    void (*add_row)(const float *x, double *sum, int64_t count);
+    /* sum += (x - mean)^2 */
+    void (*add_squares)(const float *x, const float *mean, double *sum, int64_t count);
+    /* sum += dy, product += dy (x - mean) */
+    void (*add_gradients)(const float *x, const float *dy, const float *mean, double *sum,
+                          double *product, int64_t count);
+    /* y = (x - mean) scale + shift */
+    void (*normalize_row)(const float *x, const float *mean, const float *scale, const float *shift,
+                          float *y, int64_t count);
+    /* dx = dy scale - shift - (x - mean) slope */
+    void (*gradient_row)(const float *x, const float *dy, const float *mean, const float *scale,
+                         const float *shift, const float *slope, float *dx, int64_t count);
+} batch_norm_kernels;
+
+/* ---- layer norm ------------------------------------------------------------------ */
+
+/* Layer normalization, one row [count] at a time. gamma and beta: NULL where there is none. */
+
+typedef struct layer_norm_kernels {
+    double (*sum)(const float *x, int64_t count);
+    /* Sum of (x - mean)^2. */
+    double (*squares)(const float *x, double mean, int64_t count);
+    /* y = (x - mean) inverse gamma + beta */
+    void (*normalize)(const float *x, double mean, float inverse, const float *gamma,
+                      const float *beta, float *y, int64_t count);
+    /* sums[0]: of g = dy gamma, sums[1]: of g (x - mean) */
+    void (*gradient_sums)(const float *x, const float *dy, const float *gamma, float mean,
+                          int64_t count, double sums[2]);
+    /* dx = inverse (dy gamma - shift - (x - mean) slope) */
+    void (*gradient)(const float *x, const float *dy, const float *gamma, float mean, float inverse,
+                     float shift, float slope, float *dx, int64_t count);
+    /* dbeta += dy, dgamma += dy (x - mean) inverse */
+    void (*add_columns)(const float *x, const float *dy, float mean, float inverse, double *dgamma,
+                        double *dbeta, int64_t count);
+} layer_norm_kernels;
+
+/* ---- softmax --------------------------------------------------------------------- */
+
+/* Softmax and the cross-entropies on top of it, row by row. */
+
+/* Rows of logits x[rows][n]. target[rows][n], or class numbers `classes`[rows] in its place.
+   gradient[rows][n] (NULL: not needed) = (softmax(x) - target) * scale. */
+typedef struct cross_entropy_rows {
+    const float *x, *target, *classes;
+    float *gradient;
+    int64_t rows, n;
+    float scale;
+} cross_entropy_rows;
+
+typedef struct softmax_kernels {
+    /* y[rows][n] = softmax of each row of x; x and y may be the same. */
+    void (*forward)(const float *x, float *y, int64_t rows, int64_t n);
+    /* The sum of the rows' losses, sum(target (log(sum(exp(x))) - x)). A class number outside
+       0..n-1 makes loss and gradient NaN. */
+    double (*cross_entropy)(const cross_entropy_rows *c);
+} softmax_kernels;
 
 #endif

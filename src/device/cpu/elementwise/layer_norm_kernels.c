@@ -1,6 +1,6 @@
 /* Layer normalization's loops over a row, which GCC vectorizes; sums in doubles, in LANES running
    sums, so that the additions of one do not wait for those of another. */
-#include "device/cpu/elementwise/layer_norm_kernels.h"
+#include "device/cpu/elementwise/elementwise_kernels.h"
 #include "device/cpu/vec.h"
 
 enum { LANES = 2 * VEC_FLOATS };

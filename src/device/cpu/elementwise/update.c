@@ -1,7 +1,7 @@
 /* UPDATE: the optimizers' rules over blocks of elements. With four or five streams of memory for a
    few operations per element, they are memory-bound. */
 #include "device/cpu/elementwise/update.h"
-#include "device/host/optimizer.h"
+#include "device/host/host.h"
 
 CPU_ISA_TABLE(update_kernels, cpu_update_kernels);
 CPU_ISA_PREPARE(prepare, cpu_update_kernels)

@@ -2,6 +2,7 @@
    images interpolated, by the kernels of gather/gather_kernels.c; the shared gather_sample reads
    all others. */
 #include "device/cpu/cpu.h"
+#include "device/cpu/dense/dense.h"
 #include "device/cpu/gather/gather_kernels.h"
 #include "device/gather_sample.h"
 #include <math.h>
@@ -128,6 +129,23 @@ static void gather_task(void *context, int64_t task, int worker)
     }
 }
 
+/* Do all readers of x read the samples themselves? */
+static bool samples_suffice(const op_run *o)
+{
+    const plan *p = o->plan;
+    if (!o->kernels || dense_u8_of(o).scale == 0 || !dense_reads_samples(p, o->op->out[0]))
+        return false;
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OP_INPUTS_MAX; k++) {
+            const kernel_info *by = o->kernels[i];
+            bool takes = by == &cpu_dense_forward_amx.info || by == &cpu_dense_backward_amx.info ||
+                         by == &cpu_dense_backward_weights_amx.info;
+            if (plan_root(p, p->ops[i].in[k]) == o->op->out[0] && (k > 0 || !takes))
+                return false;
+        }
+    return true;
+}
+
 static cornu_status run(const op_run *r)
 {
     const tensor *x = OP_OUT(r->plan, r->op, 0);
@@ -144,7 +162,7 @@ static cornu_status run(const op_run *r)
         g.t_count = OP_OUT(r->plan, r->op, 1)->count / g.rows;
     for (int64_t i = 0; r->out[2] && i < g.rows; i++)
         r->out[2][i] = gather_weight(r->input->samples, r->input->index[i]);
-    g.unread = cpu_samples_suffice(r);
+    g.unread = samples_suffice(r);
     g.rows_per_task = g.unread ? g.rows : cpu_rows_per_task(g.x_count);
     threads_run(r->pool, cpu_divide_up(g.rows, g.rows_per_task), gather_task, &g);
     return CORNU_OK;

@@ -1,5 +1,5 @@
 #include "device/cpu/pool/conv_pool.h"
-#include "device/cpu/pool/pool_2x2_kernels.h"
+#include "device/cpu/pool/pool_kernels.h"
 
 CPU_ISA_TABLE(pool_kernels, cpu_pool_kernels);
 

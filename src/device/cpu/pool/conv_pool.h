@@ -1,5 +1,5 @@
 /* Convolutions fused with the 2x2 max-pool after them, forward (groups CONV_POOL) and backward
-   (CONV_BACKWARD): the groups that the kernels accept, and the codes (pool/pool_2x2_kernels.h) that
+   (CONV_BACKWARD): the groups that the kernels accept, and the codes (pool_kernels.h) that
    the forward pass leaves for the backward pass in place of the convolution's output. */
 #ifndef DEVICE_CPU_POOL_CONV_POOL_H
 #define DEVICE_CPU_POOL_CONV_POOL_H
@@ -11,6 +11,8 @@
 typedef struct conv_pool_pair {
     const kernel *forward, *backward;
 } conv_pool_pair;
+/* That of convolutions of an image with few channels (conv/conv_first.c). */
+extern const conv_pool_pair conv_first_pair;
 
 /* Members of a CONV_BACKWARD; absent ones are NULL. */
 typedef struct conv_backward {

@@ -7,8 +7,8 @@
    Measured, its bytes divided by those that one thread of a Cascade Lake core reads from memory in
    the same time (12.2 GB/s): backward 32x148x148x32 1.03, 32x72x72x64 1.04; from the last-level
    cache (23.7 GB/s): 50x14x14x64 1.05. */
-#include "device/cpu/pool/pool_2x2_kernels.h"
 #include "device/cpu/pool/pool_codes.h"
+#include "device/cpu/pool/pool_kernels.h"
 
 enum { AHEAD = 768 }; /* floats */
 

@@ -1,8 +1,8 @@
-/* Codes of 2x2 max-pool windows (pool_2x2_kernels.h), a vector of channels at a time. */
+/* Codes of 2x2 max-pool windows (pool_kernels.h), a vector of channels at a time. */
 #ifndef DEVICE_CPU_POOL_POOL_CODES_H
 #define DEVICE_CPU_POOL_POOL_CODES_H
 
-#include "device/cpu/pool/pool_2x2_kernels.h"
+#include "device/cpu/pool/pool_kernels.h"
 #include "device/cpu/vec.h"
 
 /* Eight bits for each float of a vector. */

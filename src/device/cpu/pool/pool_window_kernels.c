@@ -1,5 +1,5 @@
 /* Pooling by windows of any size: loops over channels, which GCC vectorizes. */
-#include "device/cpu/pool/pool_window_kernels.h"
+#include "device/cpu/pool/pool_kernels.h"
 #include "device/cpu/vec.h"
 #include <stdbool.h>
 

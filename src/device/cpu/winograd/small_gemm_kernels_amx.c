@@ -11,8 +11,8 @@
    x 128 by 128 x 128 0.79 to 0.87. The core's clock is 13 % slower with AMX than with AVX-512, also
    for code in between. A' B by AMX, which has to transpose A, takes 0.85 to 1.4, so it does not
    exist. */
-#include "device/cpu/amx.h"
 #include "device/cpu/bf16x3.h"
+#include "device/cpu/isa.h"
 #include "device/cpu/winograd/small_gemm_kernels.h"
 
 enum {

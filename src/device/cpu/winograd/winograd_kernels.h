@@ -46,7 +46,7 @@ typedef struct winograd_image {
 
 /* The gradient of y, [n][height][width][channels]. With `codes` it is the gradient through a 2x2
    max-pool: dy and codes are [n][height / 2][width / 2][channels], each dy goes to the pixel of its
-   code (pool_2x2_kernels.h), and all other gradients are 0. */
+   code (pool/pool_kernels.h), and all other gradients are 0. */
 typedef struct winograd_gradient {
     const float *dy;
     const uint8_t *codes;

@@ -4,7 +4,7 @@
      y = A' [(G w G') . (B' x B)] A,   dw = G' [(B' x B) . (A dy A')] G
    The including file defines TAPS (r), POINT_A, POINT_B and, where m + r is 9 and not 7, POINT_C,
    and exports the kernels. */
-#include "device/cpu/vec_transpose.h"
+#include "device/cpu/vec.h"
 #include "device/cpu/winograd/winograd_gradients.h"
 
 /* ---- input ------------------------------------------------------------------------------ */

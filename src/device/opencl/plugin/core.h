@@ -172,7 +172,7 @@ cornu_status opencl_tuning_file_write(const opencl *d, const char *fields, char 
    variant that the driver's compiler refuses is replaced by one that it accepts (smaller tiles,
    no Winograd), and opencl.notice says so. Later: use the cached choice. */
 cornu_status opencl_variant_choose(opencl *d);
-/* True if this variant has been tested (reference/self_test.h); and record that it has. */
+/* True if this variant has been tested (reference/self_test.c); and record that it has. */
 bool opencl_is_tried(const device *d);
 void opencl_keep_tried(device *d);
 

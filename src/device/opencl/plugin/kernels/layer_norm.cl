@@ -1,7 +1,7 @@
 #include "device/opencl/plugin/kernels/common.h"
 
 /* Layer normalisation: each row of n columns by `lanes` work-items side by side (a power of two up
-   to WORK_ITEMS), as device/reference/layer_norm.c. share_high + share_low is 1 / n. All
+   to WORK_ITEMS), as device/reference/norms.c. share_high + share_low is 1 / n. All
    work-items make the same number of rounds, as they wait for each other. */
 #include "device/opencl/plugin/kernels/strips.h"
 

@@ -1,0 +1,347 @@
+/* Normalization: of channels over a batch, and of each row. */
+#include "base/memory.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/elementwise/elementwise_kernels.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- batch norm -------------------------------------------------------------------------- */
+
+/* Batch normalization over [rows][channels]. Sums over rows are in doubles: each task's block of
+   rows has a partial sum, and these are added in task order. The variance is computed around the
+   mean (two passes), so that a large mean costs no digits. */
+
+CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
+
+enum { BATCH_NORM_ROWS_LEAST = 32 }; /* per task: partial sums stay below a tenth of the data */
+
+typedef struct batch_norm_state {
+    const batch_norm_kernels *kernels;
+    int64_t rows, channels, rows_per_task, tasks;
+} batch_norm_state;
+
+static cornu_status batch_norm_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                       size_t *scratch_bytes)
+{
+    (void)pool;
+    batch_norm_state *s = NULL;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "batch normalization", &s));
+    s->kernels = cpu_batch_norm_kernels[isa];
+    tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
+    s->rows_per_task = cpu_rows_per_task(s->channels);
+    if (s->rows_per_task < BATCH_NORM_ROWS_LEAST)
+        s->rows_per_task = BATCH_NORM_ROWS_LEAST;
+    s->tasks = cpu_divide_up(s->rows, s->rows_per_task);
+    cpu_need_scratch(scratch_bytes, (CPU_DOUBLE * 2 * (s->tasks + 1) + 3) * s->channels);
+    *state = s;
+    return CORNU_OK;
+}
+
+typedef struct norm_run {
+    const batch_norm_state *s;
+    const float *x, *dy, *mean;
+    const float *factors[3];
+    float *out;
+    double *totals, *partials; /* scratch memory: [2][channels], [tasks][2][channels] */
+} norm_run;
+
+static norm_run begin_run(const op_run *r)
+{
+    const batch_norm_state *s = r->state;
+    double *totals = r->scratch;
+    return (norm_run){.s = s,
+                      .x = r->in[0],
+                      .out = r->out[0],
+                      .totals = totals,
+                      .partials = totals + 2 * s->channels};
+}
+
+/* [3][channels], a pass's factors of each channel, after the sums */
+static float *factors_of(const norm_run *n)
+{
+    return (float *)(void *)(n->partials + n->s->tasks * 2 * n->s->channels);
+}
+
+static void sum_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const norm_run *n = context;
+    const batch_norm_state *s = n->s;
+    int64_t begin, end, c = s->channels;
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
+    double *sum = n->partials + task * 2 * c, *second = sum + c;
+    memset(sum, 0, (size_t)(2 * c) * sizeof *sum);
+    for (int64_t r = begin; r < end; r++) {
+        const float *x = n->x + r * c;
+        if (n->dy)
+            s->kernels->add_gradients(x, n->dy + r * c, n->mean, sum, second, c);
+        else if (n->mean)
+            s->kernels->add_squares(x, n->mean, second, c);
+        else
+            s->kernels->add_row(x, sum, c);
+    }
+}
+
+/* totals[half] = the sum of all partial sums, in task order */
+static void total(const norm_run *n, int half)
+{
+    int64_t c = n->s->channels;
+    double *to = n->totals + half * c;
+    memcpy(to, n->partials + half * c, (size_t)c * sizeof *to);
+    for (int64_t task = 1; task < n->s->tasks; task++)
+        for (int64_t i = 0; i < c; i++)
+            to[i] += n->partials[(task * 2 + half) * c + i];
+}
+
+static void write_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const norm_run *n = context;
+    const batch_norm_state *s = n->s;
+    int64_t begin, end, c = s->channels;
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
+    for (int64_t r = begin; r < end; r++) {
+        if (n->dy)
+            s->kernels->gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0],
+                                     n->factors[1], n->factors[2], n->out + r * c, c);
+        else
+            s->kernels->normalize_row(n->x + r * c, n->mean, n->factors[0], n->factors[1],
+                                      n->out + r * c, c);
+    }
+}
+
+/* `rest`: rounding errors of the means as floats; NULL: none. */
+static void normalize(const op_run *r, const float *mean, const double *rest, const float *inverse)
+{
+    const batch_norm_state *s = r->state;
+    const float *gamma = r->in[1], *beta = r->in[2];
+    norm_run n = begin_run(r);
+    float *scale = factors_of(&n), *shift = scale + s->channels;
+    for (int64_t i = 0; i < s->channels; i++) {
+        scale[i] = gamma ? gamma[i] * inverse[i] : inverse[i];
+        double lost = rest ? rest[i] * (double)scale[i] : 0;
+        shift[i] = (float)((beta ? (double)beta[i] : 0) - lost);
+    }
+    n.mean = mean;
+    n.factors[0] = scale;
+    n.factors[1] = shift;
+    threads_run(r->pool, s->tasks, write_task, &n);
+}
+
+static cornu_status batch_norm_run_forward(const op_run *r)
+{
+    const batch_norm_state *s = r->state;
+    float *mean = r->out[1], *inverse = r->out[2], *moving_mean = r->out[3],
+          *moving_variance = r->out[4], momentum = r->op->a.batch_norm.momentum;
+    norm_run n = begin_run(r);
+    threads_run(r->pool, s->tasks, sum_task, &n);
+    total(&n, 0);
+    for (int64_t i = 0; i < s->channels; i++) {
+        mean[i] = (float)(n.totals[i] / (double)s->rows);
+        n.totals[i] = n.totals[i] / (double)s->rows - (double)mean[i];
+    }
+    n.mean = mean;
+    threads_run(r->pool, s->tasks, sum_task, &n);
+    total(&n, 1);
+    for (int64_t i = 0; i < s->channels; i++) {
+        double variance = n.totals[s->channels + i] / (double)s->rows;
+        inverse[i] = (float)(1.0 / sqrt(variance + (double)r->op->a.batch_norm.epsilon));
+        moving_mean[i] = moving_mean[i] * momentum + mean[i] * (1 - momentum);
+        moving_variance[i] = moving_variance[i] * momentum + (float)variance * (1 - momentum);
+    }
+    normalize(r, mean, n.totals, inverse);
+    return CORNU_OK;
+}
+
+static cornu_status run_inference(const op_run *r)
+{
+    const batch_norm_state *s = r->state;
+    norm_run n = begin_run(r);
+    float *inverse = factors_of(&n) + 2 * s->channels;
+    for (int64_t i = 0; i < s->channels; i++)
+        inverse[i] = (float)(1.0 / sqrt((double)r->in[4][i] + (double)r->op->a.batch_norm.epsilon));
+    normalize(r, r->in[3], NULL, inverse);
+    return CORNU_OK;
+}
+
+/* With d = 1/deviation, n rows: dgamma = d sum(dy (x - mean)), dbeta = sum(dy),
+   dx = gamma d (dy - dbeta / n - (x - mean) d dgamma / n). */
+static cornu_status batch_norm_run_backward(const op_run *r)
+{
+    const batch_norm_state *s = r->state;
+    int64_t c = s->channels;
+    const float *gamma = r->in[2], *mean = r->in[3], *inverse = r->in[4];
+    float *dgamma = r->out[1], *dbeta = r->out[2];
+    norm_run n = begin_run(r);
+    float *scale = factors_of(&n), *shift = scale + c, *slope = shift + c;
+    n.dy = r->in[1];
+    n.mean = mean;
+    threads_run(r->pool, s->tasks, sum_task, &n);
+    total(&n, 0);
+    total(&n, 1);
+    for (int64_t i = 0; i < c; i++) {
+        double d = (double)inverse[i], sum = n.totals[i], product = n.totals[c + i] * d;
+        double factor = gamma ? (double)gamma[i] * d : d;
+        if (dbeta)
+            dbeta[i] = (float)sum;
+        if (dgamma)
+            dgamma[i] = (float)product;
+        scale[i] = (float)factor;
+        shift[i] = (float)(factor * sum / (double)s->rows);
+        slope[i] = (float)(factor * d * product / (double)s->rows);
+    }
+    n.factors[0] = scale;
+    n.factors[1] = shift;
+    n.factors[2] = slope;
+    threads_run(r->pool, s->tasks, write_task, &n);
+    return CORNU_OK;
+}
+
+const kernel cpu_batch_norm_forward = {.name = "vector",
+                                       .prepare = batch_norm_prepare,
+                                       .release = free,
+                                       .run = batch_norm_run_forward};
+const kernel cpu_batch_norm_inference = {
+    .name = "vector", .prepare = batch_norm_prepare, .release = free, .run = run_inference};
+const kernel cpu_batch_norm_backward = {.name = "vector",
+                                        .prepare = batch_norm_prepare,
+                                        .release = free,
+                                        .run = batch_norm_run_backward};
+
+/* ---- layer norm -------------------------------------------------------------------------- */
+
+/* Layer normalization over [rows][n]: each row by itself, sums in doubles. The gradients of gamma
+   and beta go over the rows: a partial sum for each task's block of rows, added in their order. */
+
+CPU_ISA_TABLE(layer_norm_kernels, cpu_layer_norm_kernels);
+
+enum {
+    LAYER_NORM_ROWS_LEAST = 32
+}; /* of a task with partial sums: those stay below a tenth of the data */
+
+typedef struct layer_norm_state {
+    const layer_norm_kernels *kernels;
+    int64_t rows, n, rows_per_task, tasks;
+    bool sums_columns; /* gamma's or beta's gradient is wanted */
+} layer_norm_state;
+
+static cornu_status layer_norm_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                       size_t *scratch_bytes)
+{
+    (void)pool;
+    layer_norm_state *s = NULL;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "layer normalization", &s));
+    s->kernels = cpu_layer_norm_kernels[isa];
+    tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->n);
+    s->sums_columns =
+        o->kind == OP_LAYER_NORM_BACKWARD && (o->out[1] != NO_TENSOR || o->out[2] != NO_TENSOR);
+    s->rows_per_task = cpu_rows_per_task(2 * s->n);
+    if (s->sums_columns)
+        s->rows_per_task = cpu_most(s->rows_per_task, LAYER_NORM_ROWS_LEAST);
+    s->tasks = cpu_divide_up(s->rows, s->rows_per_task);
+    if (s->sums_columns)
+        cpu_need_scratch(scratch_bytes, CPU_DOUBLE * 2 * s->tasks * s->n);
+    *state = s;
+    return CORNU_OK;
+}
+
+/* ---- layer norm: forward
+ * ------------------------------------------------------------------------------- */
+
+static void forward_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const op_run *r = context;
+    const layer_norm_state *s = r->state;
+    const double n = (double)s->n, epsilon = (double)r->op->a.reals[0];
+    int64_t begin, end;
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = r->in[0] + row * s->n;
+        double mean = s->kernels->sum(x, s->n) / n;
+        float inverse = (float)(1 / sqrt(s->kernels->squares(x, mean, s->n) / n + epsilon));
+        s->kernels->normalize(x, mean, inverse, r->in[1], r->in[2], r->out[0] + row * s->n, s->n);
+        if (r->out[1])
+            r->out[1][row] = (float)mean;
+        if (r->out[2])
+            r->out[2][row] = inverse;
+    }
+}
+
+static cornu_status layer_norm_run_forward(const op_run *r)
+{
+    const layer_norm_state *s = r->state;
+    threads_run(r->pool, s->tasks, forward_task, (void *)(uintptr_t)r);
+    return CORNU_OK;
+}
+
+/* ---- layer norm: backward
+ * ------------------------------------------------------------------------------ */
+
+/* [tasks][2][n] in scratch memory: gamma's and beta's. */
+static double *partials_of(const op_run *r, int64_t task)
+{
+    const layer_norm_state *s = r->state;
+    return (double *)r->scratch + task * 2 * s->n;
+}
+
+/* With h = (x - mean) inverse and g = dy gamma: dx = inverse (g - mean of g - h mean of g h) */
+static void backward_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const op_run *r = context;
+    const layer_norm_state *s = r->state;
+    const double n = (double)s->n;
+    double *dgamma = partials_of(r, task), *dbeta = dgamma + s->n;
+    int64_t begin, end;
+    cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
+    if (s->sums_columns)
+        memset(dgamma, 0, 2 * (size_t)s->n * sizeof *dgamma);
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = r->in[0] + row * s->n, *dy = r->in[1] + row * s->n;
+        const float mean = r->in[3][row], inverse = r->in[4][row];
+        double sums[2], square = (double)inverse * (double)inverse;
+        s->kernels->gradient_sums(x, dy, r->in[2], mean, s->n, sums);
+        s->kernels->gradient(x, dy, r->in[2], mean, inverse, (float)(sums[0] / n),
+                             (float)(sums[1] * square / n), r->out[0] + row * s->n, s->n);
+        if (s->sums_columns)
+            s->kernels->add_columns(x, dy, mean, inverse, dgamma, dbeta, s->n);
+    }
+}
+
+/* Half 0: gamma's, 1: beta's. */
+static void write_columns(const op_run *r, int half, float *out)
+{
+    const layer_norm_state *s = r->state;
+    double *sum = partials_of(r, 0) + half * s->n;
+    for (int64_t task = 1; task < s->tasks; task++)
+        for (int64_t i = 0; i < s->n; i++)
+            sum[i] += partials_of(r, task)[half * s->n + i];
+    for (int64_t i = 0; i < s->n; i++)
+        out[i] = (float)sum[i];
+}
+
+static cornu_status layer_norm_run_backward(const op_run *r)
+{
+    const layer_norm_state *s = r->state;
+    threads_run(r->pool, s->tasks, backward_task, (void *)(uintptr_t)r);
+    if (r->out[1])
+        write_columns(r, 0, r->out[1]);
+    if (r->out[2])
+        write_columns(r, 1, r->out[2]);
+    return CORNU_OK;
+}
+
+const kernel cpu_layer_norm_forward = {.name = "vector",
+                                       .prepare = layer_norm_prepare,
+                                       .release = free,
+                                       .run = layer_norm_run_forward};
+const kernel cpu_layer_norm_backward = {.name = "vector",
+                                        .prepare = layer_norm_prepare,
+                                        .release = free,
+                                        .run = layer_norm_run_backward};

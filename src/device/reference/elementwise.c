@@ -1,0 +1,161 @@
+/* Operations on elements and rows: samples, activations, dropout, scaling and padding, loss and
+   metrics. */
+#include "base/philox.h"
+#include "device/gather_sample.h"
+#include "device/reference/reference.h"
+#include "device/rows.h"
+#include <string.h>
+
+/* ---- samples ----------------------------------------------------------------------------- */
+
+cornu_status reference_gather_samples(const op_run *r)
+{
+    const plan *p = r->plan;
+    int64_t x_size = OP_OUT(p, r->op, 0)->count / p->batch;
+    int64_t t_size = r->out[1] ? OP_OUT(p, r->op, 1)->count / p->batch : 0;
+    for (int64_t i = 0; r->out[2] && i < p->batch; i++)
+        r->out[2][i] = gather_weight(r->input->samples, r->input->index[i]);
+    for (int64_t i = 0; i < p->batch; i++)
+        gather_sample(p, r->op, r->input, i, r->out[0] + i * x_size,
+                      r->out[1] ? r->out[1] + i * t_size : NULL);
+    return CORNU_OK;
+}
+
+/* ---- activations ------------------------------------------------------------------------- */
+
+cornu_status reference_activation_forward(const op_run *r)
+{
+    const tensor *y = OP_OUT(r->plan, r->op, 0);
+    activation act = r->op->a.act;
+    int64_t rows, n;
+    tensor_matrix(y, &rows, &n);
+    if (act.kind == ACTIVATION_SOFTMAX) {
+        for (int64_t row = 0; row < rows; row++)
+            softmax_row(r->in[0] + row * n, r->out[0] + row * n, n);
+        return CORNU_OK;
+    }
+    for (int64_t i = 0; i < y->count; i++)
+        r->out[0][i] = (float)activate_element(act, (double)r->in[0][i]);
+    return CORNU_OK;
+}
+
+cornu_status reference_activation_backward(const op_run *r)
+{
+    const tensor *dx = OP_OUT(r->plan, r->op, 0);
+    activation act = r->op->a.act;
+    int64_t rows, n;
+    tensor_matrix(dx, &rows, &n);
+    if (act.kind == ACTIVATION_SOFTMAX) {
+        for (int64_t row = 0; row < rows; row++)
+            softmax_row_back(r->in[0] + row * n, r->in[1] + row * n, r->out[0] + row * n, n);
+        return CORNU_OK;
+    }
+    for (int64_t i = 0; i < dx->count; i++)
+        r->out[0][i] = (float)activate_element_back(act, (double)r->in[0][i], (double)r->in[1][i]);
+    return CORNU_OK;
+}
+
+/* ---- dropout ----------------------------------------------------------------------------- */
+
+/* Element e of the step's whole batch is kept if word e % 4 of Philox(seed, layer; e / 4,
+   iteration) as a number in [0, 1) is at least the rate: the backward pass draws the same mask
+   again. */
+
+cornu_status reference_dropout(const op_run *r)
+{
+    int64_t count = OP_OUT(r->plan, r->op, 0)->count;
+    float rate = r->op->a.dropout.rate, scale = 1 / (1 - rate);
+    uint64_t key = random_key(r->input->seed, RANDOM_DROPOUT, r->op->a.dropout.stream);
+    uint64_t iteration = (uint64_t)r->input->iteration;
+    uint64_t first = (uint64_t)(r->input->first * (count / r->plan->batch));
+    uint32_t bits[4];
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t e = first + (uint64_t)i, block = e / 4;
+        if (i == 0 || e % 4 == 0)
+            philox(key, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)iteration,
+                   (uint32_t)(iteration >> 32), bits);
+        r->out[0][i] = random_to_float(bits[e % 4]) >= rate ? r->in[0][i] * scale : 0;
+    }
+    return CORNU_OK;
+}
+
+/* ---- shape ------------------------------------------------------------------------------- */
+
+/* Operations that move or scale elements. */
+
+cornu_status reference_scale(const op_run *r)
+{
+    int64_t count = OP_OUT(r->plan, r->op, 0)->count;
+    float scale = r->op->a.scale.scale, offset = r->op->a.scale.offset;
+    for (int64_t i = 0; i < count; i++)
+        r->out[0][i] = r->in[0][i] * scale + offset;
+    return CORNU_OK;
+}
+
+/* The row of the larger image that contains row `row` of sample n of the smaller one, as an
+   index. */
+static int64_t large_row(const shape *large, const int64_t before[2], int64_t n, int64_t row)
+{
+    return ((n * large->dim[1] + row + before[0]) * large->dim[2] + before[1]) * large->dim[3];
+}
+
+cornu_status reference_pad(const op_run *r)
+{
+    const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
+    int64_t line = x->shape.dim[2] * x->shape.dim[3];
+    memset(r->out[0], 0, (size_t)y->count * sizeof(float));
+    for (int64_t n = 0; n < x->shape.dim[0]; n++)
+        for (int64_t row = 0; row < x->shape.dim[1]; row++)
+            memcpy(r->out[0] + large_row(&y->shape, r->op->a.pad.before, n, row),
+                   r->in[0] + (n * x->shape.dim[1] + row) * line, (size_t)line * sizeof(float));
+    return CORNU_OK;
+}
+
+cornu_status reference_crop(const op_run *r)
+{
+    const tensor *dy = OP_IN(r->plan, r->op, 0), *dx = OP_OUT(r->plan, r->op, 0);
+    int64_t line = dx->shape.dim[2] * dx->shape.dim[3];
+    for (int64_t n = 0; n < dx->shape.dim[0]; n++)
+        for (int64_t row = 0; row < dx->shape.dim[1]; row++)
+            memcpy(r->out[0] + (n * dx->shape.dim[1] + row) * line,
+                   r->in[0] + large_row(&dy->shape, r->op->a.pad.before, n, row),
+                   (size_t)line * sizeof(float));
+    return CORNU_OK;
+}
+
+/* ---- loss and metrics -------------------------------------------------------------------- */
+
+/* Loss and metrics, row by row; a row is the last dimension. */
+
+cornu_status reference_loss(const op_run *r)
+{
+    loss_row *row = loss_row_of(r->op->a.loss.id, r->op->a.loss.logits);
+    int64_t rows, n, targets;
+    tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
+    targets = OP_IN(r->plan, r->op, 1)->count / rows;
+    double sum = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        float *grad = r->out[0] ? r->out[0] + i * n : NULL;
+        double weight = r->in[2] ? (double)r->in[2][i * r->plan->batch / rows] : 1;
+        sum += weight * row(r->in[0] + i * n, r->in[1] + i * targets, n, grad);
+        for (int64_t k = 0; grad && k < n; k++)
+            grad[k] = (float)((double)grad[k] * weight / (double)rows);
+    }
+    r->results->last_loss = sum / (double)rows;
+    r->results->loss += r->results->last_loss * (double)r->plan->batch;
+    return CORNU_OK;
+}
+
+cornu_status reference_metric(const op_run *r)
+{
+    metric_row *row = metric_row_of(r->op->a.metric.id);
+    int64_t rows, n, targets;
+    tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
+    targets = OP_IN(r->plan, r->op, 1)->count / rows;
+    double sum = 0;
+    for (int64_t i = 0; i < rows; i++)
+        sum += row(r->in[0] + i * n, r->in[1] + i * targets, n, r->op->a.metric.k);
+    /* results count samples, not rows */
+    r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)rows;
+    return CORNU_OK;
+}
