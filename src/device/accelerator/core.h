@@ -25,10 +25,6 @@ cornu_status gpu_memory_new(gpu *g, size_t bytes, const char *what, gpu_memory *
 void gpu_memory_free(gpu *g, gpu_memory *m);
 cornu_status gpu_pinned_new(gpu *g, size_t bytes, const char *what, void *out);
 void gpu_pinned_free(gpu *g, void *memory);
-/* Bytes that may still be taken: what is free, and what resident samples would give back. */
-cornu_status gpu_memory_left(gpu *g, double *bytes);
-/* Make `bytes` available, by giving up resident samples where need be. */
-cornu_status gpu_memory_make_room(gpu *g, double bytes);
 /* Copy between host and device, in the order of the device's work, and wait for it. */
 cornu_status gpu_upload(gpu *g, gpu_address to, const void *from, size_t bytes);
 cornu_status gpu_download(gpu *g, void *to, gpu_address from, size_t bytes);
@@ -68,9 +64,10 @@ typedef struct gpu_stages {
 
 cornu_status gpu_upload_samples(gpu *g, const sample_block *samples);
 void gpu_samples_free(gpu *g);
-/* Give resident samples up until `bytes` more are free; waits for the steps that read them. */
-cornu_status gpu_samples_evict(gpu *g, double bytes);
-double gpu_samples_bytes(const gpu *g);
+/* Bytes that may still be taken: what is free, and what resident samples would give back. */
+cornu_status gpu_memory_left(gpu *g, double *bytes);
+/* Make `bytes` available, by giving up resident samples where need be. */
+cornu_status gpu_memory_make_room(gpu *g, double bytes);
 /* How many steps on these samples may be under way; allocates what streaming needs. */
 cornu_status gpu_samples_depth(gpu *g, const prepared *p, const sample_block *samples, int *depth);
 /* Fill in the samples' fields of step number `step`, and begin to copy what is not resident. */
@@ -104,15 +101,19 @@ void gpu_queue_give_back(gpu *g);
    work. */
 cornu_status gpu_copy_ring(gpu *g, gpu_address ring, const void *host, size_t bytes, int length,
                            int64_t from, int64_t to);
-cornu_status gpu_run(gpu *g, prepared *p, const step_input *inputs, int steps);
+/* Copy the inputs of the steps that wait. */
+cornu_status gpu_queue_copy_inputs(gpu *g);
+/* Wait until the steps before number `step` are finished; they have been launched. */
+cornu_status gpu_queue_wait_for(gpu *g, int64_t step);
+/* *idle: all launched steps are finished. */
+cornu_status gpu_queue_is_idle(gpu *g, bool *idle);
+/* Launch what is queued. */
 cornu_status gpu_flush(gpu *g);
 /* Launch what is queued, and wait until nothing is under way. */
 cornu_status gpu_drain(gpu *g);
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset);
-cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, double *seconds);
-cornu_status gpu_launch_gaps(gpu *g, prepared *p, double *seconds);
 
-/* ---- buffers.c --------------------------------------------------------------------------- */
+/* ---- fit.c ------------------------------------------------------------------------------- */
 
 /* Bytes of a plan's buffers, and (offsets not NULL) where each begins. */
 cornu_status gpu_buffer_offsets(const gpu *g, const plan *p, size_t *offsets, size_t *bytes);
@@ -128,8 +129,6 @@ static inline bool gpu_absorbs(const gpu *g, const plan *p, const op *o)
     return g->driver->absorbs && g->driver->absorbs(g, p, o);
 }
 
-/* ---- fit.c ------------------------------------------------------------------------------- */
-
 /* Memory that a plan needs, by what it is for; each is shared with the plans before it. */
 typedef struct gpu_need {
     double arena, scratch, queue;
@@ -142,7 +141,7 @@ cornu_status gpu_check_fits(gpu *g, const plan *p, const gpu_need *n);
    as it says. What plans share is given back for it, and made again where it is used. */
 cornu_status gpu_fail_refused(gpu *g, const plan *p, const gpu_need *n);
 
-/* ---- prepare.c, order.c ------------------------------------------------------------------ */
+/* ---- prepare.c ----------------------------------------------------------------------------- */
 
 struct prepared {
     const plan *plan;
@@ -165,9 +164,6 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out);
 void gpu_release(gpu *g, prepared *p);
 /* Addresses, and what the driver makes of them, again, where memory has moved since. */
 cornu_status gpu_resolve(gpu *g, prepared *p);
-cornu_status gpu_choices(gpu *g, prepared *p, kernel_choice *out);
-/* Fill in how many kernels each operation launches. */
-cornu_status gpu_count_launches(gpu *g, prepared *p);
 cornu_status gpu_read(gpu *g, prepared *p, tensor_ref t, float *values, int64_t count);
 cornu_status gpu_write(gpu *g, prepared *p, tensor_ref t, const float *values, int64_t count);
 
@@ -181,6 +177,15 @@ static inline const gpu_kernel *gpu_kernel_at(const prepared *p, int i)
 int gpu_next_op(const prepared *p, int i);
 /* Call operation `i`'s kernel, not at .first_update. */
 cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i);
+
+/* ---- run.c --------------------------------------------------------------------------------- */
+
+cornu_status gpu_run(gpu *g, prepared *p, const step_input *inputs, int steps);
+cornu_status gpu_time_operations(gpu *g, prepared *p, const step_input *input, double *seconds);
+/* Fill in how many kernels each operation launches. */
+cornu_status gpu_count_launches(gpu *g, prepared *p);
+cornu_status gpu_choices(gpu *g, prepared *p, kernel_choice *out);
+cornu_status gpu_launch_gaps(gpu *g, prepared *p, double *seconds);
 
 /* ---- table.c ----------------------------------------------------------------------------- */
 

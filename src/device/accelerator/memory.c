@@ -1,6 +1,6 @@
-/* Memory of the device, and pinned memory of the host. */
+/* Memory of the device, and pinned memory of the host; and the end of a device that is lost. */
 #include "device/accelerator/core.h"
-#include <math.h>
+#include <stdio.h>
 
 cornu_status gpu_memory_new(gpu *g, size_t bytes, const char *what, gpu_memory *m)
 {
@@ -36,23 +36,6 @@ void gpu_pinned_free(gpu *g, void *memory)
         g->driver->pinned_free(g, memory);
 }
 
-cornu_status gpu_memory_left(gpu *g, double *bytes)
-{
-    double left, largest;
-    *bytes = 0;
-    TRY(g->driver->memory_info(g, &left, &largest));
-    *bytes = fmax(0, left + gpu_samples_bytes(g));
-    return CORNU_OK;
-}
-
-cornu_status gpu_memory_make_room(gpu *g, double bytes)
-{
-    double left;
-    TRY(gpu_memory_left(g, &left));
-    left -= gpu_samples_bytes(g);
-    return left >= bytes ? CORNU_OK : gpu_samples_evict(g, bytes - left);
-}
-
 cornu_status gpu_upload(gpu *g, gpu_address to, const void *from, size_t bytes)
 {
     if (bytes == 0)
@@ -64,4 +47,12 @@ cornu_status gpu_upload(gpu *g, gpu_address to, const void *from, size_t bytes)
 cornu_status gpu_download(gpu *g, void *to, gpu_address from, size_t bytes)
 {
     return bytes ? g->driver->copy_out(g, to, from, bytes) : CORNU_OK;
+}
+
+cornu_status gpu_lose(const gpu *g, cornu_status status)
+{
+    gpu_state *s = g->state;
+    if (s && !s->lost[0])
+        snprintf(s->lost, sizeof s->lost, "%s", cornu_last_error());
+    return status;
 }

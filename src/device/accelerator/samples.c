@@ -3,6 +3,7 @@
 #include "base/env.h"
 #include "device/accelerator/core.h"
 #include "device/gather_sample.h"
+#include <math.h>
 #include <string.h>
 
 /* A batch of this many bytes is gathered by several threads: below, waking them takes longer. */
@@ -27,7 +28,7 @@ static size_t weight_bytes(const sample_block *s)
 
 /* ---- blocks that stay --------------------------------------------------------------------- */
 
-double gpu_samples_bytes(const gpu *g)
+static double resident_bytes(const gpu *g)
 {
     double sum = 0;
     for (int i = 0; i < GPU_RESIDENT_MOST; i++)
@@ -41,7 +42,8 @@ static void forget(gpu *g, gpu_resident *r)
     *r = (gpu_resident){0};
 }
 
-cornu_status gpu_samples_evict(gpu *g, double bytes)
+/* Give resident samples up until `bytes` more are free; waits for the steps that read them. */
+static cornu_status evict(gpu *g, double bytes)
 {
     TRY(gpu_drain(g));
     for (double given = 0; given < bytes;) {
@@ -57,6 +59,23 @@ cornu_status gpu_samples_evict(gpu *g, double bytes)
         forget(g, largest);
     }
     return CORNU_OK;
+}
+
+cornu_status gpu_memory_left(gpu *g, double *bytes)
+{
+    double left, largest;
+    *bytes = 0;
+    TRY(g->driver->memory_info(g, &left, &largest));
+    *bytes = fmax(0, left + resident_bytes(g));
+    return CORNU_OK;
+}
+
+cornu_status gpu_memory_make_room(gpu *g, double bytes)
+{
+    double left;
+    TRY(gpu_memory_left(g, &left));
+    left -= resident_bytes(g);
+    return left >= bytes ? CORNU_OK : evict(g, bytes - left);
 }
 
 void gpu_samples_free(gpu *g)
@@ -107,7 +126,7 @@ cornu_status gpu_upload_samples(gpu *g, const sample_block *samples)
     forget(g, resident);
     TRY(g->driver->memory_info(g, &left, &largest));
     TRY(gpu_memory_left(g, &left));
-    left -= gpu_samples_bytes(g);
+    left -= resident_bytes(g);
     double needed = (double)gpu_aligned(x) + (double)gpu_aligned(y) + (double)weight;
     if (!samples->x || samples->count == 0)
         return CORNU_OK;

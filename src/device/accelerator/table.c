@@ -12,14 +12,6 @@ static gpu *gpu_of(const device *d)
 
 /* ---- a lost device ------------------------------------------------------------------------ */
 
-cornu_status gpu_lose(const gpu *g, cornu_status status)
-{
-    gpu_state *s = g->state;
-    if (s && !s->lost[0])
-        snprintf(s->lost, sizeof s->lost, "%s", cornu_last_error());
-    return status;
-}
-
 /* Also on a lost device: functions that release resources always do so. */
 static bool enter_any(gpu *g)
 {
