@@ -92,7 +92,7 @@ add_custom_command(OUTPUT ${cuda_fatbin}
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/plugin/*.c src/device/cuda/plugin/ops/*.c)
 cornu_plugin(cuda ${cuda_sources})
-set_source_files_properties(src/device/cuda/plugin/fatbin.c PROPERTIES OBJECT_DEPENDS ${cuda_fatbin}
+set_source_files_properties(src/device/cuda/plugin/launch.c PROPERTIES OBJECT_DEPENDS ${cuda_fatbin}
     COMPILE_DEFINITIONS "CUDA_FATBIN=\"${cuda_fatbin}\";CUDA_ARCHITECTURES=${cuda_numbers}")
 set(cuda_libraries ${cuda_root}/lib64)
 if(NOT EXISTS ${cuda_libraries})

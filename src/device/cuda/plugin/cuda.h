@@ -55,18 +55,14 @@ static inline cuda_gpu *cuda_of(const gpu *g)
     return (cuda_gpu *)(uintptr_t)g;
 }
 
-/* cuda_check, and remembers that the device is lost: then every later call fails with the first
-   message. */
+/* launch.c: cuda_check, and remembers that the device is lost: then every later call fails with the
+   first message. */
 cornu_status cuda_check_on(const gpu *g, CUresult result, const char *call);
 
 /* dnn.c: initialize cuDNN at the first call. If it is absent or does not support this GPU, every
    call returns CORNU_UNSUPPORTED with the reason; after CORNU_OUT_OF_MEMORY the next call tries
    again. */
 cornu_status cuda_dnn_open(gpu *g);
-
-/* Made of ops/ *.c: for each kind of operation its kernels. cuda_updates_enqueue does all of a
-   plan's UPDATEs at once. */
-extern const gpu_kernel_list cuda_kernels[OP_COUNT];
 
 /* Enqueue an own kernel: grid and block in blocks and threads (x only, or x, y, z). `params` is the
    kernel's NAME_params. */

@@ -1,7 +1,7 @@
 /* Peak rates of the device, measured by its own clock with about a second of probes. */
 #include "base/philox.h"
 #include "device/cuda/plugin/core.h"
-#include "device/cuda/plugin/kernels/step.h"
+#include "device/cuda/plugin/kernels/kernels.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,10 +218,10 @@ static cornu_status fill_operands(probe *b, bool bf16)
     cornu_status status = CORNU_OK;
     for (gpu_address to = b->memory.at; left > 0 && status == CORNU_OK; to += NUMBERS) {
         size_t bytes = left < NUMBERS ? left : NUMBERS;
-        status = cuda_driver.copy_in(g, to, numbers, bytes, false);
+        status = g->driver->copy_in(g, to, numbers, bytes, false);
         left -= bytes;
     }
-    cornu_status done = cuda_driver.synchronize(g);
+    cornu_status done = g->driver->synchronize(g);
     free(numbers);
     return status == CORNU_OK ? done : status;
 }

@@ -21,8 +21,8 @@ cornu_status cuda_steps_open(gpu *g)
     gpu_memory fixed;
     TRY(gpu_memory_new(g, STEPS_AT + steps, what, &fixed));
     c->fixed = fixed.at;
-    TRY(cuda_driver.clear(g, fixed.at, fixed.bytes));
-    TRY(cuda_driver.synchronize(g));
+    TRY(g->driver->clear(g, fixed.at, fixed.bytes));
+    TRY(g->driver->synchronize(g));
     TRY(gpu_pinned_new(g, steps, what, (void *)&c->steps));
     TRY(gpu_pinned_new(g, sizeof *c->host_results, what, (void *)&c->host_results));
     c->results = (cuda_results *)fixed.at;
@@ -68,7 +68,7 @@ cornu_status cuda_steps_copy(gpu *g, int64_t first, int64_t count)
         c->steps[i % CUDA_QUEUE] = step_of(&g->state->queue.steps[i % GPU_QUEUE]);
     TRY(gpu_copy_ring(g, c->fixed + STEPS_AT, c->steps, sizeof *c->steps, CUDA_QUEUE, first,
                       first + count));
-    return cuda_driver.join(g);
+    return g->driver->join(g);
 }
 
 cornu_status cuda_get_results(gpu *g, step_results *out, bool reset)
@@ -81,7 +81,7 @@ cornu_status cuda_get_results(gpu *g, step_results *out, bool reset)
                           .last_loss = r->last_loss,
                           .not_finite = r->not_finite != 0};
     memcpy(out->metrics, r->metrics, sizeof out->metrics);
-    return reset ? cuda_driver.clear(g, c->fixed, sizeof *r) : CORNU_OK;
+    return reset ? g->driver->clear(g, c->fixed, sizeof *r) : CORNU_OK;
 }
 
 /* ---- what a plan needs besides ------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "device/cuda/plugin/core.h"
-#include "device/cuda/plugin/kernels/step.h"
+#include "device/cuda/plugin/kernels/kernels.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -105,7 +105,7 @@ cornu_status cuda_time_step(gpu *g, prepared *p, int64_t step, double *seconds)
     TRY_GOTO(measure_delay(g, events)); /* one operation at least: two events */
     TRY_GOTO(cuda_steps_copy(g, step, 1));
     TRY_GOTO(enqueue_timed(g, p, events));
-    TRY_GOTO(cuda_driver.synchronize(g));
+    TRY_GOTO(g->driver->synchronize(g));
     status = read_times(g, p, events, seconds);
 done:
     for (int i = 0; i <= count; i++)

@@ -1,6 +1,5 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/elementwise.h"
-#include "device/cuda/plugin/kernels/random.cuh"
 #include "device/cuda/plugin/kernels/row_rules.cuh"
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)

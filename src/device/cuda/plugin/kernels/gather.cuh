@@ -1,6 +1,5 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/gather.h"
-#include "device/cuda/plugin/kernels/random.cuh"
 #include "device/cuda/plugin/kernels/rules.cuh"
 
 typedef int64_t rule_index;

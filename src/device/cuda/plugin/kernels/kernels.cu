@@ -1,10 +1,8 @@
 /* Every own kernel: compiled by nvcc into the plug-in. */
-#include "device/cuda/plugin/kernels/batch_norm.cuh"
 #include "device/cuda/plugin/kernels/conv.cuh"
-#include "device/cuda/plugin/kernels/dense_update.cuh"
 #include "device/cuda/plugin/kernels/elementwise.cuh"
 #include "device/cuda/plugin/kernels/gather.cuh"
-#include "device/cuda/plugin/kernels/layer_norm.cuh"
+#include "device/cuda/plugin/kernels/norms.cuh"
 #include "device/cuda/plugin/kernels/pool.cuh"
 #include "device/cuda/plugin/kernels/product.cuh"
 #include "device/cuda/plugin/kernels/rows.cuh"

@@ -1,7 +1,7 @@
 /* Each kernel is written once for one channel (float) and for four (float4): `pack` below. Backward
    passes gather what belongs to an element, window by window in the order of the reference, so that
    nothing needs atomics. */
-#include "device/cuda/plugin/kernels/activation.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/pool.h"
 

@@ -3,7 +3,6 @@
 #ifndef DEVICE_CUDA_ROW_RULES_CUH
 #define DEVICE_CUDA_ROW_RULES_CUH
 
-#include "device/cuda/plugin/kernels/activation.cuh"
 #include "device/cuda/plugin/kernels/rules.cuh"
 
 /* One row for one thread of its group. Groups without a row have n = 0. */

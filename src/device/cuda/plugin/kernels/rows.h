@@ -33,7 +33,7 @@ typedef struct rows_params {
     /* One block adds to `results` itself. Several write their sums of the loss and of each metric
        to partials[block][1 + metric_count], which rows_reduce adds. */
     sum2 *partials;
-    int64_t *position; /* not NULL: this launch also counts the step (step.h) */
+    int64_t *position; /* not NULL: this launch also counts the step (step.cuh) */
 } rows_params;
 
 typedef struct rows_reduce_params {

@@ -2,7 +2,7 @@
 #define DEVICE_CUDA_STEP_CUH
 
 #include "device/cuda/plugin/kernels/common.cuh"
-#include "device/cuda/plugin/kernels/step.h"
+#include "device/cuda/plugin/kernels/kernels.h"
 
 /* Called by one thread, after all kernels that read *position as this step's (cuda_clock.back). */
 static __device__ inline void count_step(int64_t *position, cuda_results *results, int64_t batch,

@@ -1,9 +1,74 @@
-#ifndef DEVICE_CUDA_SUMS_CUH
-#define DEVICE_CUDA_SUMS_CUH
+/* Sums of columns: of strips, whose partial sums are in a fixed order. */
+#ifndef DEVICE_CUDA_PLUGIN_KERNELS_SUMS_CUH
+#define DEVICE_CUDA_PLUGIN_KERNELS_SUMS_CUH
 
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/sums.h"
-#include "device/cuda/plugin/kernels/strips.cuh"
+
+/* ---- strips ------------------------------------------------------------------------------ */
+
+/* Walking over strips of columns, see sums.h. */
+
+/* This thread's column, which may be past the last, and its rows: begin, begin + step ... < end */
+typedef struct strip_walk {
+    int64_t column, begin, end;
+    int step;
+    bool active; /* the column exists */
+} strip_walk;
+
+static __device__ inline strip_walk walk_of(const sum_strips &t)
+{
+    strip_walk w;
+    w.step = SUM_THREADS / t.width;
+    w.column = (int64_t)blockIdx.x * t.width + (int)threadIdx.x % t.width;
+    w.active = w.column < t.columns;
+    int64_t first = (int64_t)blockIdx.y * t.block_rows;
+    w.begin = first + (int)threadIdx.x / t.width;
+    w.end = w.active ? least(first + t.block_rows, t.rows) : 0;
+    return w;
+}
+
+/* Sum over the threads of a column, for all of them; `shared`: SUM_THREADS. */
+static __device__ inline sum2 strip_sum(const sum_strips &t, sum2 value, sum2 *shared)
+{
+    __syncthreads(); /* shared may still be read from the call before */
+    shared[threadIdx.x] = value;
+    for (int half = SUM_THREADS / 2; half >= t.width; half /= 2) {
+        __syncthreads();
+        if ((int)threadIdx.x < half)
+            shared[threadIdx.x] = sum2_add(shared[threadIdx.x], shared[threadIdx.x + half]);
+    }
+    __syncthreads();
+    return shared[(int)threadIdx.x % t.width];
+}
+
+/* Both sums of the partial sums of this thread's column. */
+static __device__ inline void total_of(const sum_strips &t, const strip_walk &w,
+                                       const sum2 *partials, int64_t count, sum2 *shared,
+                                       sum2 *first, sum2 *second)
+{
+    sum2 a = sum2_of(0), b = sum2_of(0);
+    for (int64_t i = (int)threadIdx.x / t.width; w.active && i < count; i += w.step) {
+        a = sum2_add(a, partials[2 * i * t.columns + w.column]);
+        b = sum2_add(b, partials[(2 * i + 1) * t.columns + w.column]);
+    }
+    *first = strip_sum(t, a, shared);
+    *second = strip_sum(t, b, shared);
+}
+
+/* a, b: not settled */
+static __device__ inline void store_partials(const sum_strips &t, const strip_walk &w, sum2 a,
+                                             sum2 b, sum2 *shared, sum2 *partials)
+{
+    a = strip_sum(t, sum2_settled(a), shared);
+    b = strip_sum(t, sum2_settled(b), shared);
+    if (!w.active || (int)threadIdx.x >= t.width)
+        return;
+    partials[2 * blockIdx.y * t.columns + w.column] = a;
+    partials[(2 * blockIdx.y + 1) * t.columns + w.column] = b;
+}
+
+/* ---- sums of columns, and of squares ----------------------------------------------------- */
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) cornu_column_sums(column_sums_params p)
 {

@@ -1,7 +1,7 @@
 /* LOSS and METRIC, and the softmax or sigmoid whose logits the loss reads: as one launch over the
    rows. Where one block is enough for them it also ends the step's count. */
+#include "device/cuda/plugin/kernels/kernels.h"
 #include "device/cuda/plugin/kernels/rows.h"
-#include "device/cuda/plugin/kernels/step.h"
 #include "device/cuda/plugin/ops/ops.h"
 
 _Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");

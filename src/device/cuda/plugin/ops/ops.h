@@ -8,21 +8,20 @@
 #include "device/cuda/plugin/kernels/sums.h"
 
 /* The kernels of each operation of ops.def, in the order in which they are tried
-   (gpu_kernel_list). ops.c collects them in cuda_kernels: an operation without a list does not
-   link. */
+   (gpu_kernel_list). cuda.c collects them: an operation without a list does not link. */
 #define OP(id, name, ...) extern const gpu_kernel *const cuda_##name[];
 #include "step/ops.def"
 
-/* sums.c: out[c] = sum of column c of x [rows][columns], in a fixed order. `scratch` holds at least
-   cuda_column_sums_scratch bytes (0: it may be 0). One launch for few rows, else two. */
+/* elementwise.c: out[c] = sum of column c of x [rows][columns], in a fixed order. `scratch` holds
+   at least cuda_column_sums_scratch bytes (0: it may be 0). One launch for few rows, else two. */
 size_t cuda_column_sums_scratch(int64_t rows, int64_t columns);
 cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
                               gpu_address scratch, gpu_address out);
 
-/* activation.c: y[r][c] = act(x[r][c] + bias[c]); x may be y; bias 0: none. Not for softmax. */
+/* elementwise.c: y[r][c] = act(x[r][c] + bias[c]); x may be y; bias 0: none. Not for softmax. */
 cornu_status cuda_bias_activation(gpu *g, gpu_address x, gpu_address bias, gpu_address y,
                                   int64_t rows, int64_t columns, activation act);
-/* activation.c: y[i] = bfloat16 of x[i], rounded to nearest even; y holds 2 bytes an element. */
+/* elementwise.c: y[i] = bfloat16 of x[i], rounded to nearest even; y holds 2 bytes an element. */
 cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count);
 
 /* update.c: what cuda_updates_absorb says as the first kernel of cuda_dense_backward_weights. */
@@ -36,7 +35,7 @@ bool cuda_loss_counts_step(const plan *p);
 /* The clock as this operation has to read it. */
 cuda_clock cuda_clock_of(const gpu_op *r);
 
-/* sums.c: the strips as kernel parameters, and their grid. */
+/* elementwise.c: the strips as kernel parameters, and their grid. */
 sum_strips cuda_strips_params(const gpu_strips *t);
 cuda_grid cuda_strips_grid(const gpu_strips *t);
 

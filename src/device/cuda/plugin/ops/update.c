@@ -1,7 +1,7 @@
 /* All UPDATE operations of a plan in one launch, after all other operations of the step; it
-   includes the weight gradients of dense layers with few rows (kernels/dense_update.h). */
+   includes the weight gradients of dense layers with few rows (kernels/update.h). */
+#include "device/cuda/plugin/kernels/update.h"
 #include "device/cuda/plugin/core.h"
-#include "device/cuda/plugin/kernels/dense_update.h"
 #include "device/cuda/plugin/kernels/product.h"
 #include "device/cuda/plugin/ops/ops.h"
 #include "device/optimizer_step.h"
@@ -46,7 +46,7 @@ static bool steps_at_once(const plan *p, tensor_ref gradient)
 static bool other_is_forced(const gpu *g)
 {
     const char *forced = g->state->forced;
-    for (gpu_kernel_list k = cuda_dense_backward_weights; forced && *k; k++)
+    for (gpu_kernel_list k = g->driver->kernels[OP_DENSE_BACKWARD_WEIGHTS]; forced && *k; k++)
         if (*k != &cuda_dense_with_updates && strcmp((*k)->name, forced) == 0)
             return true;
     return false;
@@ -82,6 +82,8 @@ const gpu_kernel cuda_dense_with_updates = {
     .name = "updates", .accepts = accepts_absorbed, .with_updates = true};
 static const gpu_kernel all_updates = {.name = "update", .with_updates = true};
 const gpu_kernel *const cuda_update[] = {&all_updates, NULL};
+/* Lacking: updates are divided among ranks only on the host's devices. */
+const gpu_kernel *const cuda_dense_update[] = {NULL};
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 

@@ -1,0 +1,247 @@
+/* Activations, alone and as dense layers and convolutions use them; dropout, scaling and padding,
+ * and sums. */
+#include "device/cuda/plugin/kernels/elementwise.h"
+#include "device/cuda/plugin/ops/ops.h"
+
+/* ---- activations ------------------------------------------------------------------------- */
+
+/* Separate activations, and the functions that dense layers and convolutions use. */
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+static cuda_grid softmax_grid(int64_t rows, int lanes)
+{
+    return cuda_line(gpu_blocks(rows, ELEMENT_THREADS / lanes, 0), ELEMENT_THREADS);
+}
+
+static cornu_status enqueue_softmax_forward(const gpu_op *r)
+{
+    softmax_forward_params p = {.x = (const float *)r->in[0], .y = (float *)r->out[0]};
+    tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
+    p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
+    return cuda_launch(r->g, CUDA_softmax_forward, softmax_grid(p.rows, p.lanes), &p);
+}
+
+static cornu_status enqueue_softmax_backward(const gpu_op *r)
+{
+    softmax_backward_params p = {
+        .y = (const float *)r->in[0], .dy = (const float *)r->in[1], .dx = (float *)r->out[0]};
+    tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
+    p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
+    return cuda_launch(r->g, CUDA_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
+}
+
+/* ---- element by element ------------------------------------------------------------------- */
+
+static cornu_status enqueue_forward(const gpu_op *r)
+{
+    activation act = r->op->a.act;
+    activation_forward_params p = {.x = (const float *)r->in[0],
+                                   .y = (float *)r->out[0],
+                                   .count = GPU_OUT(r, 0)->count,
+                                   .kind = (int32_t)act.kind,
+                                   .alpha = act.alpha};
+    return cuda_launch(r->g, CUDA_activation_forward, cuda_element_grid(p.count), &p);
+}
+
+static cornu_status enqueue_backward(const gpu_op *r)
+{
+    activation act = r->op->a.act;
+    activation_backward_params p = {.x_or_y = (const float *)r->in[0],
+                                    .dy = (const float *)r->in[1],
+                                    .dx = (float *)r->out[0],
+                                    .count = GPU_OUT(r, 0)->count,
+                                    .kind = (int32_t)act.kind,
+                                    .alpha = act.alpha};
+    return cuda_launch(r->g, CUDA_activation_backward, cuda_element_grid(p.count), &p);
+}
+
+cornu_status cuda_bias_activation(gpu *g, gpu_address x, gpu_address bias, gpu_address y,
+                                  int64_t rows, int64_t columns, activation act)
+{
+    int64_t count = rows * columns;
+    if (!bias) {
+        activation_forward_params p = {.x = (const float *)x,
+                                       .y = (float *)y,
+                                       .count = count,
+                                       .kind = (int32_t)act.kind,
+                                       .alpha = act.alpha};
+        return cuda_launch(g, CUDA_activation_forward, cuda_element_grid(count), &p);
+    }
+    bias_activation_params p = {.x = (const float *)x,
+                                .bias = (const float *)bias,
+                                .y = (float *)y,
+                                .count = count,
+                                .columns = columns,
+                                .kind = (int32_t)act.kind,
+                                .alpha = act.alpha};
+    return cuda_launch(g, CUDA_bias_activation, cuda_element_grid(count), &p);
+}
+
+cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count)
+{
+    cast_bf16_params p = {.x = (const float *)x, .y = (uint16_t *)y, .count = count};
+    return cuda_launch(g, CUDA_cast_bf16, cuda_element_grid(count), &p);
+}
+
+static const gpu_kernel softmax_forward = {
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_forward};
+static const gpu_kernel softmax_backward = {
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_backward};
+static const gpu_kernel forward = {
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_forward};
+static const gpu_kernel backward = {
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_backward};
+const gpu_kernel *const cuda_activation_forward[] = {&cuda_head, &forward, &softmax_forward, NULL};
+const gpu_kernel *const cuda_activation_backward[] = {&backward, &softmax_backward, NULL};
+
+/* ---- dropout ----------------------------------------------------------------------------- */
+
+/* Forward and backward alike; four elements share one block of random numbers. Backward the
+   gradient of the activation before it is fused. */
+static cornu_status enqueue(const gpu_op *r)
+{
+    const gpu_slope slope = gpu_slope_of(r);
+    dropout_params p = {.clock = cuda_clock_of(r),
+                        .x = (const float *)r->in[0],
+                        .y = (float *)slope.out,
+                        .count = GPU_OUT(r, 0)->count,
+                        .per_sample = GPU_OUT(r, 0)->count / r->plan->batch,
+                        .rate = r->op->a.dropout.rate,
+                        .stream = r->op->a.dropout.stream,
+                        .x_or_y = (const float *)slope.x_or_y,
+                        .activation = (int32_t)slope.act.kind,
+                        .alpha = slope.act.alpha};
+    return cuda_launch(r->g, CUDA_dropout, cuda_element_grid(p.count), &p);
+}
+
+static const gpu_kernel fused = {
+    .name = "philox", .group = GROUP_ACTIVATION_BACKWARD, .enqueue = enqueue};
+static const gpu_kernel dropout_alone = {.name = "philox", .enqueue = enqueue};
+const gpu_kernel *const cuda_dropout[] = {&fused, &dropout_alone, NULL};
+
+/* ---- scale, pad, crop -------------------------------------------------------------------- */
+
+/* SCALE, PAD and CROP. */
+
+static cornu_status enqueue_scale(const gpu_op *r)
+{
+    scale_params p = {.x = (const float *)r->in[0],
+                      .y = (float *)r->out[0],
+                      .count = GPU_OUT(r, 0)->count,
+                      .scale = r->op->a.scale.scale,
+                      .offset = r->op->a.scale.offset};
+    return cuda_launch(r->g, CUDA_scale, cuda_element_grid(p.count), &p);
+}
+
+static cornu_status copy(const gpu_op *r, cuda_function function)
+{
+    const gpu_pad s = gpu_pad_of(r);
+    const pad_params p = {.from = (const float *)r->in[0],
+                          .to = (float *)r->out[0],
+                          .batch = s.outer->dim[0],
+                          .outer_h = s.outer->dim[1],
+                          .outer_w = s.outer->dim[2],
+                          .inner_h = s.inner->dim[1],
+                          .inner_w = s.inner->dim[2],
+                          .packs = s.outer->dim[3] / s.pack,
+                          .top = s.before[0],
+                          .left = s.before[1],
+                          .pack = s.pack};
+    return cuda_launch(r->g, function,
+                       cuda_line(gpu_blocks(s.packs, ELEMENT_THREADS, 0), ELEMENT_THREADS), &p);
+}
+
+static cornu_status enqueue_pad(const gpu_op *r)
+{
+    return copy(r, CUDA_pad);
+}
+
+static cornu_status enqueue_crop(const gpu_op *r)
+{
+    return copy(r, CUDA_crop);
+}
+
+static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};
+static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
+static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
+const gpu_kernel *const cuda_scale[] = {&scale, NULL};
+const gpu_kernel *const cuda_pad[] = {&pad, NULL};
+const gpu_kernel *const cuda_crop[] = {&crop, NULL};
+
+/* ---- sums of columns --------------------------------------------------------------------- */
+
+/* Column sums, and the separate square sum. */
+
+sum_strips cuda_strips_params(const gpu_strips *t)
+{
+    return (sum_strips){
+        .rows = t->rows, .columns = t->columns, .block_rows = t->block_rows, .width = t->width};
+}
+
+cuda_grid cuda_strips_grid(const gpu_strips *t)
+{
+    cuda_grid grid = cuda_line(gpu_blocks(t->columns, t->width, 0), SUM_THREADS);
+    grid.y = (unsigned)t->count;
+    return grid;
+}
+
+static gpu_strips strips_of(int64_t rows, int64_t columns)
+{
+    return gpu_strips_of(rows, columns, SUM_THREADS, GPU_SUM_BLOCKS);
+}
+
+size_t cuda_column_sums_scratch(int64_t rows, int64_t columns)
+{
+    const gpu_strips t = strips_of(rows, columns);
+    return t.count > 1 ? (size_t)t.count * (size_t)columns * sizeof(sum2) : 0;
+}
+
+cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
+                              gpu_address scratch, gpu_address out)
+{
+    gpu_strips t = strips_of(rows, columns);
+    column_sums_params p = {
+        .t = cuda_strips_params(&t), .x = (const float *)x, .partials = (sum2 *)scratch};
+    if (t.count == 1)
+        p.sums = (float *)out;
+    TRY(cuda_launch(g, CUDA_column_sums, cuda_strips_grid(&t), &p));
+    if (t.count == 1)
+        return CORNU_OK;
+    column_sums_reduce_params f = {.t = p.t, .partials = p.partials, .sums = (float *)out};
+    f.t.rows = f.t.block_rows = t.count;
+    t.count = 1;
+    return cuda_launch(g, CUDA_column_sums_reduce, cuda_strips_grid(&t), &f);
+}
+
+/* ---- SQUARE_SUM ---------------------------------------------------------------------------- */
+
+static bool has_updates(const plan *p)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_UPDATE)
+            return true;
+    return false;
+}
+
+static bool accepts_with_updates(const gpu *g, const plan *p, const op *o, const char **why)
+{
+    (void)g, (void)o;
+    *why = "nothing is updated";
+    return has_updates(p);
+}
+
+static cornu_status enqueue_alone(const gpu_op *r)
+{
+    square_sum_params p = {.x = (const float *)r->in[0],
+                           .count = GPU_IN(r, 0)->count,
+                           .sum = (float *)r->out[0] + r->op->a.norm.slot};
+    cuda_grid grid = {.x = 1, .threads = SQUARE_THREADS};
+    return cuda_launch(r->g, CUDA_square_sum, grid, &p);
+}
+
+/* The updates' first launches sum the squares of all gradients at once. */
+static const gpu_kernel with_updates = {
+    .name = "updates", .accepts = accepts_with_updates, .with_updates = true};
+static const gpu_kernel sums_alone = {.name = "block", .enqueue = enqueue_alone};
+const gpu_kernel *const cuda_square_sum[] = {&with_updates, &sums_alone, NULL};
