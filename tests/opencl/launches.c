@@ -138,6 +138,11 @@ static void close_nothing(gpu *g)
     (void)g;
 }
 
+static const gpu_kernel_list opencl_kernels[OP_COUNT] = {
+#define OP(id, name, ...) [OP_##id] = opencl_##name,
+#include "step/ops.def"
+};
+
 static const gpu_driver driver = {.name = "opencl",
                                   .kernels = opencl_kernels,
                                   .close = close_nothing,

@@ -11,12 +11,6 @@
 #define CL(d, call) opencl_check_on(d, (d)->lib->call, #call)
 cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call);
 
-/* ---- devices.c --------------------------------------------------------------------------------
- */
-
-int opencl_count(char *reason, size_t size);
-void opencl_describe(int number, cornu_device_info *info);
-
 /* ---- device.c ---------------------------------------------------------------------------------
  */
 
@@ -187,8 +181,6 @@ cornu_status opencl_results(gpu *g, step_results *out, bool reset);
 cornu_status opencl_time_step(gpu *g, prepared *p, int64_t step, double *seconds);
 cornu_status opencl_timer(gpu *g, double *seconds);
 cornu_status opencl_idle(gpu *g, device_idle *out);
-/* The location for the next kernel's event while the queue is watched; else *out is NULL. */
-cornu_status opencl_watch_next(opencl *d, cl_event **out);
 void opencl_watch_end(opencl *d);
 cornu_status opencl_limits(gpu *g, device_limits *out);
 void opencl_recording_free(opencl *d, opencl_recording *r);

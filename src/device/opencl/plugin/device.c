@@ -1,8 +1,8 @@
 /* One OpenCL device: opened, closed, and what it gives to accelerator/. */
 #include "device/opencl/plugin/core.h"
-#include "device/opencl/plugin/kernels/results.h"
+#include "device/opencl/plugin/kernels/shared.h"
+#include "device/opencl/plugin/libraries.h"
 #include "device/opencl/plugin/ops/ops.h"
-#include "device/opencl/plugin/signals.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +37,11 @@ static const char *notice(const gpu *g)
 {
     return opencl_of(g)->notice;
 }
+
+static const gpu_kernel_list opencl_kernels[OP_COUNT] = {
+#define OP(id, name, ...) [OP_##id] = opencl_##name,
+#include "step/ops.def"
+};
 
 static const gpu_driver driver = {
     .name = "opencl",

@@ -1,7 +1,7 @@
 /* Launches: recorded once as kernels whose arguments are set, enqueued for every step. */
 #include "device/opencl/plugin/core.h"
-#include "device/opencl/plugin/kernels/results.h"
-#include "device/opencl/plugin/signals.h"
+#include "device/opencl/plugin/kernels/shared.h"
+#include "device/opencl/plugin/libraries.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -252,11 +252,24 @@ void opencl_forget(gpu *g, prepared *p)
     p->resolved = NULL;
 }
 
+/* The location for the next kernel's event while the queue is watched; else *out is NULL. */
+static cornu_status watch_next(opencl *d, cl_event **out)
+{
+    opencl_watch *w = &d->core->watch;
+    *out = NULL;
+    if (!w->before)
+        return CORNU_OK;
+    TRY(memory_grow(&w->events, &w->capacity, w->count + 1, sizeof *w->events));
+    *out = &w->events[w->count++];
+    **out = NULL;
+    return CORNU_OK;
+}
+
 static cornu_status enqueue_commands(opencl *d, const opencl_recording *r, int64_t n)
 {
     for (size_t i = 0; i < r->count; i++) {
         cl_event *event;
-        TRY(opencl_watch_next(d, &event));
+        TRY(watch_next(d, &event));
         TRY(opencl_enqueue(d, d->queue, &r->commands[i], n, event));
     }
     return CORNU_OK;

@@ -1,5 +1,5 @@
+#include "device/opencl/plugin/libraries.h"
 #include "device/opencl/plugin/core.h"
-#include "device/opencl/plugin/signals.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -203,4 +203,31 @@ cornu_status opencl_check_on(const opencl *d, cl_int error, const char *call)
 {
     cornu_status status = opencl_check(d->g.name, error, call);
     return opencl_is_lost(error, call) ? gpu_lose(&d->g, status) : status;
+}
+
+/* ---- the caller's signals ---------------------------------------------------------------- */
+
+/* Protects the caller's signal handling from drivers, which contain compilers and threads. Some
+   compilers (LLVM in PoCL) replace the caller's handlers, also for Ctrl-C: these are restored.
+   And a driver's thread must not receive a signal for which the caller may wait in another
+   thread: signals are blocked while drivers start threads, which inherit this. */
+
+void opencl_signals_keep(opencl_signals *s)
+{
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (int i = 1; i < OPENCL_SIGNALS; i++)
+        s->known[i] = sigaction(i, NULL, &s->action[i]) == 0;
+    static const int of_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof of_faults / sizeof *of_faults; i++)
+        sigdelset(&blocked, of_faults[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &s->mask);
+}
+
+void opencl_signals_restore(const opencl_signals *s)
+{
+    for (int i = 1; i < OPENCL_SIGNALS; i++)
+        if (s->known[i] && i != SIGKILL && i != SIGSTOP)
+            (void)sigaction(i, &s->action[i], NULL);
+    pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
 }

@@ -3,6 +3,9 @@
 #ifndef DEVICE_OPENCL_PLUGIN_LIBRARIES_H
 #define DEVICE_OPENCL_PLUGIN_LIBRARIES_H
 
+#include <signal.h>
+#include <stdbool.h>
+
 #define CL_TARGET_OPENCL_VERSION 120
 #include "base/status.h"
 #include <CL/cl.h>
@@ -33,5 +36,21 @@ bool opencl_is_lost(cl_int error, const char *call);
    the error: "device opencl:0: clFinish: the device is lost: CL_OUT_OF_RESOURCES (-5)". `call`
    may include its arguments. */
 cornu_status opencl_check(const char *name, cl_int error, const char *call);
+
+/* ---- the caller's signals ---------------------------------------------------------------- */
+
+/* The process's signals are the caller's. */
+
+enum { OPENCL_SIGNALS = 32 }; /* and above them those that a program makes use of as it likes */
+
+typedef struct opencl_signals {
+    struct sigaction action[OPENCL_SIGNALS];
+    bool known[OPENCL_SIGNALS];
+    sigset_t mask; /* signal mask of the calling thread */
+} opencl_signals;
+
+/* Around what may compile or start threads: keep, the call, restore. */
+void opencl_signals_keep(opencl_signals *s);
+void opencl_signals_restore(const opencl_signals *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* Peak rates of the device, measured with about a second of probes. */
 #include "base/clock.h"
 #include "device/opencl/plugin/core.h"
-#include "device/opencl/plugin/kernels/probe.h"
+#include "device/opencl/plugin/kernels/shared.h"
 #include <math.h>
 #include <string.h>
 

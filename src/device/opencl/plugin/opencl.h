@@ -87,7 +87,7 @@ typedef enum opencl_step_field {
     STEP_INDEX,
     STEP_SAMPLE,
     STEP_RESULTS, /* up to here addresses: two arguments each; of float [RESULT_FLOATS]
-                     (kernels/results.h) */
+                     (kernels/shared.h) */
     STEP_SEED,
     STEP_ITERATION,
     STEP_EPOCH,

@@ -1,7 +1,7 @@
 /* Units of kernels: OpenCL C that is part of this library, compiled by the device's driver. */
 #include "base/env.h"
 #include "device/opencl/plugin/core.h"
-#include "device/opencl/plugin/signals.h"
+#include "device/opencl/plugin/libraries.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
    queue made for it. Of a device that has none (Mesa's llvmpipe) by the host's clock. */
 #include "base/clock.h"
 #include "device/opencl/plugin/core.h"
-#include "device/opencl/plugin/signals.h"
+#include "device/opencl/plugin/libraries.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -110,18 +110,6 @@ cornu_status opencl_timer(gpu *g, double *seconds)
 
 /* ---- the watched queue ------------------------------------------------------------------------
  */
-
-cornu_status opencl_watch_next(opencl *d, cl_event **out)
-{
-    opencl_watch *w = &d->core->watch;
-    *out = NULL;
-    if (!w->before)
-        return CORNU_OK;
-    TRY(memory_grow(&w->events, &w->capacity, w->count + 1, sizeof *w->events));
-    *out = &w->events[w->count++];
-    **out = NULL;
-    return CORNU_OK;
-}
 
 void opencl_watch_end(opencl *d)
 {

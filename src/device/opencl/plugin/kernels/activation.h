@@ -3,7 +3,7 @@
 #ifndef DEVICE_OPENCL_ACTIVATION_H
 #define DEVICE_OPENCL_ACTIVATION_H
 
-#include "device/opencl/plugin/kernels/rules.h"
+#include "device/opencl/plugin/kernels/common.h"
 #include "model/kinds.h"
 
 #include "device/rules/activations.h"

@@ -65,4 +65,78 @@ static inline sum2 group_sum2(sum2 value, local sum2 *partials)
     return partials[0];
 }
 
+/* ---- places in an NHWC image ------------------------------------------------------------- */
+
+/* at / by and the rest; 64-bit division is some 70 instructions, and rarely needed. */
+static inline long divide(long at, long by, long *rest)
+{
+    long quotient;
+    if (((at | by) >> 32) == 0)
+        quotient = (long)((uint)at / (uint)by);
+    else
+        quotient = at / by;
+    *rest = at - quotient * by;
+    return quotient;
+}
+
+/* Sample, row, column and pack of channels, which is the innermost. */
+typedef struct image_position {
+    long n, row, column, pack;
+} image_position;
+
+static inline image_position position_of(long i, long height, long width, long packs)
+{
+    image_position at;
+    long rest = divide(i, packs, &at.pack);
+    rest = divide(rest, width, &at.column);
+    at.n = divide(rest, height, &at.row);
+    return at;
+}
+
+/* ---- four neighbouring elements ---------------------------------------------------------- */
+
+/* Four elements at once: pack number i of a tensor of `count`, whose last pack may
+   hold fewer. Tensors begin at multiples of 64 bytes. */
+#define FOURS(count) (((count) + 3) / 4)
+
+static inline float4 load4(global const float *x, long i, long count)
+{
+    long left = count - i * 4;
+    if (left >= 4)
+        return ((global const float4 *)x)[i];
+    x += i * 4;
+    return (float4)(x[0], left > 1 ? x[1] : 0.0f, left > 2 ? x[2] : 0.0f, 0.0f);
+}
+
+static inline void store4(global float *y, long i, long count, float4 v)
+{
+    long left = count - i * 4;
+    if (left >= 4) {
+        ((global float4 *)y)[i] = v;
+        return;
+    }
+    y += i * 4;
+    y[0] = v.x;
+    if (left > 1)
+        y[1] = v.y;
+    if (left > 2)
+        y[2] = v.z;
+}
+
+/* ---- primitives of device/rules ---------------------------------------------------------- */
+
+typedef float rule_real;
+#define rule_all(a) ((float)(a))
+#define rule_product(a, b) ((a) * (b))
+#define rule_quotient(a, b) ((a) / (b))
+#define rule_sqrt(a) sqrt(a)
+#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#define rule_abs(a) fabs(a)
+#define rule_tanh(a) tanh(a)
+#define rule_erfc(a) erfc(a)
+#define rule_exp(a) exp(a)
+#define rule_exp_negative(a) exp(a)
+#define rule_exp_coarse(a) exp(a)
+#define rule_expm1_negative(a) expm1(a)
+
 #endif

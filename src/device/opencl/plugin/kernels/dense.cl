@@ -2,7 +2,7 @@
 
 /* Products of plain row-major matrices, and the kernels that add their slices. */
 #include "device/opencl/plugin/kernels/gemm.h"
-#include "device/opencl/plugin/kernels/items.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 #define PRODUCT_PARAMETERS , const int a_stride, const int b_stride
 #define PRODUCT_BEGIN

@@ -3,9 +3,7 @@
 /* Elementwise operations: activations, SCALE, DROPOUT, PAD, CROP. */
 #include "base/philox.h"
 #include "device/opencl/plugin/kernels/activation.h"
-#include "device/opencl/plugin/kernels/fours.h"
-#include "device/opencl/plugin/kernels/items.h"
-#include "device/opencl/plugin/kernels/positions.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 /* y may be x */
 KERNEL(activation_forward, WORK_ITEMS)

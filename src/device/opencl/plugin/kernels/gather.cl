@@ -3,8 +3,7 @@
 /* Gathers samples into the network's input, scaled, with their targets and weights. Groups:
    dimension 0 counts pieces of a sample, plus one for its target if it has one; dimension 1
    counts samples. The host transforms and standardizes samples (gpu_driver.host_transforms). */
-#include "device/opencl/plugin/kernels/items.h"
-#include "device/opencl/plugin/kernels/positions.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 /* This group's piece of sample `sample`: `count` bytes or floats, four at a time where all begin at
    multiples of four. */

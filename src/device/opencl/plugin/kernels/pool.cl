@@ -4,8 +4,7 @@
    kernel, once for each. Backward passes gather what belongs to an element, window by window in the
    order of the reference, so that nothing needs atomics. */
 #include "device/opencl/plugin/kernels/activation.h"
-#include "device/opencl/plugin/kernels/items.h"
-#include "device/opencl/plugin/kernels/positions.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 /* Sides are less than 2^28, so that sums of a few of them are 32-bit numbers. */
 typedef struct pool_shape {

@@ -1,6 +1,6 @@
 /* Probes of a device's peak rates and of the cost of a launch. */
 #include "device/opencl/plugin/kernels/common.h"
-#include "device/opencl/plugin/kernels/probe.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 KERNEL(probe_empty, PROBE_ITEMS)(const int unused)
 {

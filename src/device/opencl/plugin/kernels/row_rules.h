@@ -5,7 +5,7 @@
 #define DEVICE_OPENCL_ROW_RULES_H
 
 #include "device/opencl/plugin/kernels/activation.h"
-#include "device/opencl/plugin/kernels/items.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 #if HAS_DOUBLE
 typedef double row_number;

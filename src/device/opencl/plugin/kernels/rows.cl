@@ -2,7 +2,7 @@
 
 /* Softmax, and losses and metrics over rows by the rules of device/rules. Each lane of a row has a
    partial sum of its value; the group adds all. */
-#include "device/opencl/plugin/kernels/results.h"
+#include "device/opencl/plugin/kernels/shared.h"
 #include "device/opencl/plugin/kernels/row_rules.h"
 
 #include "device/rules/losses.h"
@@ -72,7 +72,7 @@ KERNEL(softmax_backward, WORK_ITEMS)
 
 /* ---- the step's sums ------------------------------------------------------------------------ */
 
-/* How rows become a sum of the step: RESULT_LOSS or a metric's (results.h). share_high + share_low is
+/* How rows become a sum of the step: RESULT_LOSS or a metric's (shared.h). share_high + share_low is
    1 / rows, and of scale_high + scale_low batch / rows. One group writes to `results` itself; of
    several each writes its sum to partials[group], and rows_reduce adds those. */
 #define SUMS                                                                              \

@@ -4,7 +4,7 @@
 #ifndef DEVICE_OPENCL_STRIPS_H
 #define DEVICE_OPENCL_STRIPS_H
 
-#include "device/opencl/plugin/kernels/items.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 /* Parameters of kernels that go so. */
 #define STRIPS const long rows, const long columns, const long block_rows, const int width

@@ -1,7 +1,6 @@
 #include "device/opencl/plugin/kernels/common.h"
 
 /* Sums of columns, and of squares. */
-#include "device/opencl/plugin/kernels/fours.h"
 #include "device/opencl/plugin/kernels/strips.h"
 
 /* Column sums of x [rows][columns]. A single range of rows writes sums[columns]; else `sums` is

@@ -4,9 +4,7 @@
    not contracted: bound by memory all the same, and the weights stay near the host's. */
 #pragma OPENCL FP_CONTRACT OFF
 
-#include "device/opencl/plugin/kernels/fours.h"
-#include "device/opencl/plugin/kernels/items.h"
-#include "device/opencl/plugin/kernels/rules.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 #include "device/rules/optimizers.h"
 

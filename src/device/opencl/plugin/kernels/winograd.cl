@@ -12,7 +12,7 @@
    interpolation points are 0, A, -A, B, -B and infinity, as the cpu device has them: rounding
    errors are a third of those with 1 and 2. */
 #include "device/opencl/plugin/kernels/gemm.h"
-#include "device/opencl/plugin/kernels/winograd.h"
+#include "device/opencl/plugin/kernels/shared.h"
 
 #if ITEM_N > 8 /* WINOGRAD_VECTOR */
 typedef columns lanes;

@@ -1,6 +1,6 @@
 /* LOSS and METRIC: a launch over the rows each, the softmax or sigmoid whose logits the loss reads
    with that, and another for the sum where several groups share the rows. */
-#include "device/opencl/plugin/kernels/results.h"
+#include "device/opencl/plugin/kernels/shared.h"
 #include "device/opencl/plugin/ops/ops.h"
 
 _Static_assert((int)RESULT_METRICS_MOST >= (int)MODEL_METRICS_MAX, "a slot for each");
@@ -31,7 +31,7 @@ typedef struct rows {
     gpu_address output, target, partials; /* partials: 0: of one group */
     int64_t rows, n, targets, batch;
     rows_blocking blocking;
-    int slot; /* results.h */
+    int slot; /* RESULT_METRICS + this, kernels/shared.h */
 } rows;
 
 static rows rows_of(const gpu_op *r, const op *o)

@@ -3,21 +3,19 @@
 #define DEVICE_OPENCL_PLUGIN_OPS_H
 
 #include "device/accelerator/ops.h"
-#include "device/opencl/plugin/kernels/items.h"
+#include "device/opencl/plugin/kernels/shared.h"
 #include "device/opencl/plugin/opencl.h"
 
-/* ops.c: gpu_driver.kernels, made of these. */
-extern const gpu_kernel_list opencl_kernels[OP_COUNT];
-
 /* The kernels of each operation of ops.def, in the order in which they are tried
-   (gpu_kernel_list). An operation without a list does not link. */
+   (gpu_kernel_list). device.c collects them: an operation without a list does not link. */
 #define OP(id, name, ...) extern const gpu_kernel *const opencl_##name[];
 #include "step/ops.def"
 
 /* loss.c: the last activation with the loss in one launch, then the metrics. */
 extern const gpu_kernel opencl_head;
 
-/* ---- sums.c --------------------------------------------------------------------------------- */
+/* ---- elementwise.c
+ * --------------------------------------------------------------------------------- */
 
 /* out[c] = sum of column c of x [rows][columns], in a fixed order. `scratch` holds at least
    opencl_column_sums_scratch bytes (0: it may be 0). One launch for few rows, else two. */

@@ -1,7 +1,7 @@
 /* 3x3 convolutions of stride 1 by Winograd's F(4x4, 3x3) (kernels/winograd.cl): the transforms
    and, between them, one batch of products, block by block of tiles, so that the intermediate
    data stays small. Also the inputs' gradient. */
-#include "device/opencl/plugin/kernels/winograd.h"
+#include "device/opencl/plugin/kernels/shared.h"
 #include "device/opencl/plugin/ops/product.h"
 #include <stdlib.h>
 

@@ -1,0 +1,270 @@
+/* Samples, activations, dropout, scaling and padding, sums of columns and squares, updates. */
+#include "device/opencl/plugin/ops/ops.h"
+#include "device/optimizer_step.h"
+
+/* ---- samples ----------------------------------------------------------------------------- */
+
+enum { SAMPLES_MOST = 65535 }; /* maximum of dimension 1; the kernel strides over the rest */
+
+static cornu_status enqueue_gather(const gpu_op *r)
+{
+    const gpu_gather_size s = gpu_gather_size_of(r);
+    int64_t batch = r->plan->batch;
+    opencl_grid grid = opencl_line(gpu_blocks(s.count, GATHER_PIECE, 0) + (r->out[1] ? 1 : 0));
+    grid.groups[1] = (size_t)gpu_blocks(batch, 1, SAMPLES_MOST);
+    return OPENCL_LAUNCH(r->g, OPENCL_gather, grid, A_ADDRESS(r->out[0]), A_ADDRESS(r->out[1]),
+                         A_ADDRESS(r->out[2]), A_LONG(batch), A_LONG(s.count),
+                         A_LONG(s.target_count), A_LONG(s.columns), A_STEP(STEP_X), A_STEP(STEP_Y),
+                         A_STEP(STEP_WEIGHT), A_STEP(STEP_INDEX), A_STEP(STEP_X_SCALE),
+                         A_STEP(STEP_X_BYTES), A_STEP(STEP_Y_LABELS));
+}
+
+static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue_gather};
+const gpu_kernel *const opencl_gather_samples[] = {&gather, NULL};
+
+/* ---- activations ------------------------------------------------------------------------- */
+
+static opencl_grid softmax_grid(int64_t rows, int lanes)
+{
+    return opencl_line(gpu_blocks(rows, WORK_ITEMS / lanes, 0));
+}
+
+static cornu_status enqueue_softmax_forward(const gpu_op *r)
+{
+    int64_t rows, n;
+    tensor_matrix(GPU_OUT(r, 0), &rows, &n);
+    int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
+    return OPENCL_LAUNCH(r->g, OPENCL_softmax_forward, softmax_grid(rows, lanes),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(rows), A_LONG(n),
+                         A_INT(lanes));
+}
+
+static cornu_status enqueue_softmax_backward(const gpu_op *r)
+{
+    int64_t rows, n;
+    tensor_matrix(GPU_OUT(r, 0), &rows, &n);
+    int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
+    return OPENCL_LAUNCH(r->g, OPENCL_softmax_backward, softmax_grid(rows, lanes),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->out[0]),
+                         A_LONG(rows), A_LONG(n), A_INT(lanes));
+}
+
+static cornu_status enqueue_forward(const gpu_op *r)
+{
+    activation act = r->op->a.act;
+    int64_t count = GPU_OUT(r, 0)->count;
+    return OPENCL_LAUNCH(r->g, OPENCL_activation_forward, opencl_element_grid(count),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(count), A_INT(act.kind),
+                         A_FLOAT(act.alpha));
+}
+
+static cornu_status enqueue_backward(const gpu_op *r)
+{
+    activation act = r->op->a.act;
+    int64_t count = GPU_OUT(r, 0)->count;
+    return OPENCL_LAUNCH(r->g, OPENCL_activation_backward, opencl_element_grid(count),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->out[0]),
+                         A_LONG(count), A_INT(act.kind), A_FLOAT(act.alpha));
+}
+
+static const gpu_kernel softmax_forward = {
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_forward};
+static const gpu_kernel softmax_backward = {
+    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_backward};
+static const gpu_kernel forward = {
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_forward};
+static const gpu_kernel backward = {
+    .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_backward};
+const gpu_kernel *const opencl_activation_forward[] = {&opencl_head, &forward, &softmax_forward,
+                                                       NULL};
+const gpu_kernel *const opencl_activation_backward[] = {&backward, &softmax_backward, NULL};
+
+/* ---- dropout ----------------------------------------------------------------------------- */
+
+/* Forward and backward alike. Backward the gradient of the activation before it is fused. */
+static cornu_status enqueue_dropout(const gpu_op *r)
+{
+    const gpu_slope slope = gpu_slope_of(r);
+    int64_t count = GPU_OUT(r, 0)->count;
+    float rate = r->op->a.dropout.rate;
+    return OPENCL_LAUNCH(r->g, OPENCL_dropout, opencl_element_grid(count), A_ADDRESS(r->in[0]),
+                         A_ADDRESS(slope.out), A_ADDRESS(slope.x_or_y), A_LONG(count),
+                         A_FLOAT(rate), A_FLOAT(1 / (1 - rate)), A_INT(r->op->a.dropout.stream),
+                         A_INT(slope.act.kind), A_FLOAT(slope.act.alpha),
+                         A_LONG(count / r->plan->batch), A_STEP(STEP_SEED), A_STEP(STEP_ITERATION),
+                         A_STEP(STEP_FIRST));
+}
+
+static const gpu_kernel fused = {
+    .name = "philox", .group = GROUP_ACTIVATION_BACKWARD, .enqueue = enqueue_dropout};
+static const gpu_kernel alone = {.name = "philox", .enqueue = enqueue_dropout};
+const gpu_kernel *const opencl_dropout[] = {&fused, &alone, NULL};
+
+/* ---- scale, pad, crop -------------------------------------------------------------------- */
+
+static cornu_status enqueue_scale(const gpu_op *r)
+{
+    int64_t count = GPU_OUT(r, 0)->count;
+    return OPENCL_LAUNCH(r->g, OPENCL_scale, opencl_element_grid(count), A_ADDRESS(r->in[0]),
+                         A_ADDRESS(r->out[0]), A_LONG(count), A_FLOAT(r->op->a.scale.scale),
+                         A_FLOAT(r->op->a.scale.offset));
+}
+
+static cornu_status copy(const gpu_op *r, opencl_function function)
+{
+    const gpu_pad s = gpu_pad_of(r);
+    const int64_t *outer = s.outer->dim, *inner = s.inner->dim;
+    return OPENCL_LAUNCH(r->g, function, opencl_line(gpu_blocks(s.packs, WORK_ITEMS, 0)),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(outer[0]),
+                         A_LONG(outer[1]), A_LONG(outer[2]), A_LONG(inner[1]), A_LONG(inner[2]),
+                         A_LONG(outer[3] / s.pack), A_LONG(s.before[0]), A_LONG(s.before[1]),
+                         A_INT(s.pack));
+}
+
+static cornu_status enqueue_pad(const gpu_op *r)
+{
+    return copy(r, OPENCL_pad);
+}
+
+static cornu_status enqueue_crop(const gpu_op *r)
+{
+    return copy(r, OPENCL_crop);
+}
+
+static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};
+static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
+static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
+const gpu_kernel *const opencl_scale[] = {&scale, NULL};
+const gpu_kernel *const opencl_pad[] = {&pad, NULL};
+const gpu_kernel *const opencl_crop[] = {&crop, NULL};
+
+/* ---- sums of columns --------------------------------------------------------------------- */
+
+/* Column sums, and SQUARE_SUM. */
+
+typedef struct sum2 { /* as in kernels/common.h */
+    float high, low;
+} sum2;
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+gpu_strips opencl_strips_of(int64_t rows, int64_t columns, int64_t groups)
+{
+    return gpu_strips_of(rows, columns, WORK_ITEMS, groups);
+}
+
+gpu_strips opencl_strips_whole(int64_t rows, int64_t columns)
+{
+    return opencl_strips_of(rows, columns, 1);
+}
+
+opencl_grid opencl_strips_grid(const gpu_strips *t)
+{
+    opencl_grid grid = opencl_line(gpu_blocks(t->columns, t->width, 0));
+    grid.groups[1] = (size_t)t->count;
+    return grid;
+}
+
+size_t opencl_partials_bytes(const gpu_strips *t)
+{
+    return (size_t)t->count * 2 * (size_t)t->columns * sizeof(sum2);
+}
+
+size_t opencl_column_sums_scratch(int64_t rows, int64_t columns)
+{
+    gpu_strips t = opencl_strips_of(rows, columns, GPU_SUM_BLOCKS);
+    return t.count > 1 ? (size_t)t.count * (size_t)columns * sizeof(sum2) : 0;
+}
+
+cornu_status opencl_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
+                                gpu_address scratch, gpu_address out)
+{
+    gpu_strips t = opencl_strips_of(rows, columns, GPU_SUM_BLOCKS);
+    bool one = t.count == 1;
+    TRY(OPENCL_LAUNCH(g, OPENCL_column_sums, opencl_strips_grid(&t), A_STRIPS(t), A_ADDRESS(x),
+                      A_ADDRESS(one ? 0 : scratch), A_ADDRESS(one ? out : 0)));
+    if (one)
+        return CORNU_OK;
+    t = opencl_strips_whole(t.count, columns);
+    return OPENCL_LAUNCH(g, OPENCL_column_sums_reduce, opencl_strips_grid(&t), A_STRIPS(t),
+                         A_ADDRESS(scratch), A_ADDRESS(out), A_ADDRESS(0));
+}
+
+/* ---- SQUARE_SUM ---------------------------------------------------------------------------- */
+
+enum { PIECE_LEAST = 16 * WORK_ITEMS }; /* elements of a group: a multiple of 4 */
+
+/* Elements per group, and the number of groups. */
+static int64_t square_piece(int64_t count, int64_t *groups)
+{
+    int64_t piece = (count + GPU_SUM_BLOCKS - 1) / GPU_SUM_BLOCKS;
+    piece = piece < PIECE_LEAST ? PIECE_LEAST : (piece + 3) / 4 * 4;
+    *groups = (count + piece - 1) / piece;
+    return piece;
+}
+
+static cornu_status prepare_squares(gpu *g, const plan *p, const op *o, void **state,
+                                    size_t *scratch_bytes)
+{
+    (void)g, (void)state;
+    int64_t groups;
+    (void)square_piece(p->tensors[o->in[0]].count, &groups);
+    *scratch_bytes += groups > 1 ? (size_t)groups * sizeof(sum2) : 0;
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_squares(const gpu_op *r)
+{
+    int64_t groups, count = GPU_IN(r, 0)->count, piece = square_piece(count, &groups);
+    gpu_address sum = r->out[0] + (gpu_address)r->op->a.norm.slot * sizeof(float);
+    bool one = groups == 1;
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_square_sum, opencl_line(groups), A_ADDRESS(r->in[0]),
+                      A_LONG(count), A_LONG(piece), A_ADDRESS(one ? 0 : r->scratch),
+                      A_ADDRESS(one ? sum : 0)));
+    if (one)
+        return CORNU_OK;
+    return OPENCL_LAUNCH(r->g, OPENCL_square_sum_reduce, opencl_line(1), A_ADDRESS(r->scratch),
+                         A_LONG(groups), A_ADDRESS(sum));
+}
+
+static const gpu_kernel squares = {
+    .name = "pieces", .prepare = prepare_squares, .enqueue = enqueue_squares};
+const gpu_kernel *const opencl_square_sum[] = {&squares, NULL};
+
+/* ---- updates ----------------------------------------------------------------------------- */
+
+/* UPDATE: one launch per variable. */
+
+_Static_assert(OPTIMIZER_SLOTS_MAX == 3, "kernels/update.cl has parameters for these");
+
+static opencl_function function_of(optimizer_id id)
+{
+    static const opencl_function functions[OPTIMIZER_COUNT] = {
+#define OPTIMIZER(id, ...) [OPTIMIZER_##id] = OPENCL_update_##id,
+#include "model/optimizers.def"
+    };
+    return functions[id];
+}
+
+static cornu_status enqueue_update(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    /* but for what the step itself gives: learning_rate, alpha, and the norm's gradient_scale */
+    const optimizer_constants c = optimizer_step(r->op, 0, 0, 0);
+    int own = r->op->a.update.norm_slot;
+    int64_t count = GPU_IN(r, 0)->count;
+    return OPENCL_LAUNCH(r->g, function_of(how->id), opencl_element_grid(count),
+                         A_ADDRESS(r->out[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->out[1]),
+                         A_ADDRESS(r->out[2]), A_ADDRESS(r->out[3]), A_ADDRESS(r->in[5]),
+                         A_LONG(count), A_INT(c.form), A_INT(own < 0 ? 0 : own),
+                         A_INT(own < 0 ? r->op->a.update.norm_count : 1),
+                         A_FLOAT((float)(how->clipnorm > 0 ? how->clipnorm : how->global_clipnorm)),
+                         A_FLOAT(c.clip_value), A_FLOAT(c.weight_decay), A_FLOAT(c.momentum),
+                         A_FLOAT(c.rho), A_FLOAT(c.epsilon), A_FLOAT(c.rate_1), A_FLOAT(c.rate_2),
+                         A_STEP(STEP_LEARNING_RATE), A_STEP(STEP_ADAM_ALPHA));
+}
+
+static const gpu_kernel update = {.name = "update", .enqueue = enqueue_update};
+const gpu_kernel *const opencl_update[] = {&update, NULL};
+/* Lacking: updates are divided among ranks only on the host's devices. */
+const gpu_kernel *const opencl_dense_update[] = {NULL};
