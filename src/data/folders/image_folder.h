@@ -55,7 +55,7 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
                                double test_fraction, skips *skipped, image_files *files);
 
 /* A number between 0 and 1 for a file, from its path in the data set alone. */
-double images_fraction(const char *inside);
+cornu_status images_fraction(const char *inside, double *fraction);
 
 /* Keep the fraction r->options.fraction of the files of each split and class; `name` is that of the
    data. */

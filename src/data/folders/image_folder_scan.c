@@ -242,22 +242,21 @@ static cornu_status read_folder(walk *w, const char *folder, bool own)
 
 /* A number in [0, 1) from the file's path inside the data set alone: the first 52 bits of its
    SHA-256. So no file changes its split when others come or go, nor on another machine. */
-static double fraction_of(const char *class_name, const char *inside)
+static cornu_status fraction_of(const char *class_name, const char *inside, double *fraction)
 {
-    char hex[65];
-    sha256 h;
-    sha256_open(&h);
-    sha256_add(&h, class_name, strlen(class_name));
-    sha256_add(&h, "/", 1);
-    sha256_add(&h, inside, strlen(inside));
-    sha256_close(&h, hex);
+    char hex[65], *path;
+    TRY(memory_format(&path, "%s/%s", class_name, inside));
+    cornu_status status = sha256_of(path, strlen(path), hex);
+    free(path);
+    TRY(status);
     hex[13] = 0;
-    return (double)strtoull(hex, NULL, 16) / (double)(1ull << 52);
+    *fraction = (double)strtoull(hex, NULL, 16) / (double)(1ull << 52);
+    return CORNU_OK;
 }
 
-double images_fraction(const char *inside)
+cornu_status images_fraction(const char *inside, double *fraction)
 {
-    return fraction_of("", inside);
+    return fraction_of("", inside, fraction);
 }
 
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,
@@ -277,9 +276,11 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
     if (w.hidden > 0)
         data_detail(skipped->options, "%s: %lld hidden files and folders left out", folder,
                     (long long)w.hidden);
-    for (size_t i = before; i < files->count && test_fraction > 0; i++)
-        files->items[i].test =
-            fraction_of(class_name, files->items[i].path + strlen(folder) + 1) < test_fraction;
+    for (size_t i = before; i < files->count && test_fraction > 0; i++) {
+        double fraction;
+        TRY(fraction_of(class_name, files->items[i].path + strlen(folder) + 1, &fraction));
+        files->items[i].test = fraction < test_fraction;
+    }
     return CORNU_OK;
 }
 

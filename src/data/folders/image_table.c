@@ -172,6 +172,7 @@ static cornu_status add_row(table *t, const data_request *r)
 {
     const csv_rows *c = &t->rows;
     image_file file = {.label = LABEL_NONE};
+    double fraction;
     if (c->count != t->columns)
         return status_fail(CORNU_BAD_FILE,
                            "%s:%lld: found %d cell%s; expected %d, as in its header", c->path,
@@ -180,7 +181,8 @@ static cornu_status add_row(table *t, const data_request *r)
         return status_fail(CORNU_BAD_FILE, "%s:%lld: %s: found nothing; expected a picture's file",
                            c->path, (long long)c->line, r->table_x);
     TRY(read_number(t, r->table_y, &file.value));
-    file.test = images_fraction(c->cell[t->x]) < r->validation_split;
+    TRY(images_fraction(c->cell[t->x], &fraction));
+    file.test = fraction < r->validation_split;
     TRY(memory_grow(&t->files.items, &t->files.capacity, t->files.count + 1,
                     sizeof *t->files.items));
     TRY(path_beside(c->cell[t->x], c->path, &file.path));

@@ -94,28 +94,27 @@ static header header_of(const pixels_wanted *w)
 }
 
 /* A hash of a file's path, size and modification time; never 0. */
-static uint64_t key_of(const char *path)
+static cornu_status make_key(const char *path, uint64_t *key)
 {
     struct stat s = {0};
-    char hex[65], rest[96];
-    sha256 h;
+    char hex[65], *all;
     if (stat(path, &s) != 0)
         s.st_size = -1;
-    snprintf(rest, sizeof rest, " %jd %jd %ld", (intmax_t)s.st_size, (intmax_t)s.st_mtim.tv_sec,
-             s.st_mtim.tv_nsec);
-    sha256_open(&h);
-    sha256_add(&h, path, strlen(path));
-    sha256_add(&h, rest, strlen(rest));
-    sha256_close(&h, hex);
+    TRY(memory_format(&all, "%s %jd %jd %ld", path, (intmax_t)s.st_size, (intmax_t)s.st_mtim.tv_sec,
+                      s.st_mtim.tv_nsec));
+    cornu_status status = sha256_of(all, strlen(all), hex);
+    free(all);
+    TRY(status);
     hex[16] = 0;
-    return strtoull(hex, NULL, 16) | 1;
+    *key = strtoull(hex, NULL, 16) | 1;
+    return CORNU_OK;
 }
 
 static cornu_status make_keys(const image_files *files, pixels_file *f)
 {
     TRY(memory_new(files->count, sizeof *f->keys, "list of images", &f->keys));
     for (size_t i = 0; i < files->count; i++)
-        f->keys[i] = key_of(files->items[i].path);
+        TRY(make_key(files->items[i].path, &f->keys[i]));
     return CORNU_OK;
 }
 
