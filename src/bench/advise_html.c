@@ -82,16 +82,15 @@ static void add_chart(const advise_report *r, text *t)
              : minutes ? "minutes"
                        : "seconds",
              far ? ", logarithmic" : "");
-    page_figure(t, &(chart){.id = "end",
-                            .title = "To the end of the training",
-                            .description = far ? "To the left is faster; equal steps of the axis "
-                                                 "are equal ratios."
-                                               : "Shorter is faster.",
-                            .x_title = axis,
-                            .log_x = far,
-                            .range_name = "the range that the forecast leaves open",
-                            .group = groups,
-                            .group_count = r->estimate_count ? 2 : 1});
+    chart_html(t, &(chart){.title = "To the end of the training",
+                           .description = far ? "To the left is faster; equal steps of the axis "
+                                                "are equal ratios."
+                                              : "Shorter is faster.",
+                           .x_title = axis,
+                           .log_x = far,
+                           .range_name = "the range that the forecast leaves open",
+                           .group = groups,
+                           .group_count = r->estimate_count ? 2 : 1});
 }
 
 static void add_table(const advise_report *r, text *t)

@@ -65,8 +65,7 @@ static bool needs_logarithm(const bench_report *report)
     return most > 30 * least;
 }
 
-cornu_status bench_step_chart(const bench_report *report, text *t,
-                              void (*draw)(text *t, const chart *c))
+static cornu_status add_step_chart(const bench_report *report, text *t)
 {
     chart_group *groups;
     chart_bar *bars = NULL;
@@ -87,19 +86,13 @@ cornu_status bench_step_chart(const bench_report *report, text *t,
         bars[i] = step_bar(report, &report->results[i], names[i]);
         groups[count - 1].count++;
     }
-    draw(t, &(chart){.id = "steps",
-                     .title = "A training step, ms",
-                     .description = draw != chart_svg_alone
-                                        ? NULL /* the legend has it */
-                                        : "A bar or dot is the median over rounds of steps; the "
-                                          "thin line reaches from the minimum to the 95th "
-                                          "percentile.",
-                     .x_title = needs_logarithm(report) ? "ms, logarithmic" : "ms",
-                     .value_name = "median over rounds of steps",
-                     .range_name = "from the minimum to the 95th percentile",
-                     .log_x = needs_logarithm(report),
-                     .group = groups,
-                     .group_count = count});
+    chart_html(t, &(chart){.title = "A training step, ms",
+                           .x_title = needs_logarithm(report) ? "ms, logarithmic" : "ms",
+                           .value_name = "median over rounds of steps",
+                           .range_name = "from the minimum to the 95th percentile",
+                           .log_x = needs_logarithm(report),
+                           .group = groups,
+                           .group_count = count});
     free(groups);
     free(bars);
     free(names);
@@ -146,7 +139,7 @@ static cornu_status add_steps(const bench_report *report, text *t)
     static const char *const shares[] = {"percent_of_limit", "bound_by", "loss_first",
                                          "loss_last",        "data",     NULL};
     page_heading(t, 2, "Time per step");
-    TRY(bench_step_chart(report, t, page_figure));
+    TRY(add_step_chart(report, t));
     page_details_begin(t, "Rounds, limits, losses and data as tables");
     add_results_table(report, "The rounds of steps", spread, t);
     add_results_table(report, "What the steps did", shares, t);
@@ -202,8 +195,7 @@ static void add_published_epochs(const char *workload, epochs *e)
 static void draw_epochs(const bench_report *report, const epochs *e, text *t)
 {
     bool far = e->most > 30 * e->least;
-    chart c = {.id = "epochs",
-               .title = e->published ? "An epoch here, and as published" : "An epoch",
+    chart c = {.title = e->published ? "An epoch here, and as published" : "An epoch",
                .description = far ? "Seconds; to the left is faster. The axis is logarithmic: "
                                     "equal steps are equal ratios."
                                   : "Seconds; shorter is faster.",
@@ -217,7 +209,7 @@ static void draw_epochs(const bench_report *report, const epochs *e, text *t)
     }
     if (e->published)
         c.series_name[CHART_FOREIGN] = "published, on the hardware named";
-    page_figure(t, &c);
+    chart_html(t, &c);
 }
 
 /* One chart for all workloads. */
@@ -405,16 +397,6 @@ cornu_status bench_write_html(const bench_report *report, const char *path)
 {
     text t = {0};
     cornu_status status = add_page(report, &t);
-    if (status == CORNU_OK)
-        return page_write(&t, path);
-    text_free(&t);
-    return status;
-}
-
-cornu_status bench_write_svg(const bench_report *report, const char *path)
-{
-    text t = {0};
-    cornu_status status = bench_step_chart(report, &t, chart_svg_alone);
     if (status == CORNU_OK)
         return page_write(&t, path);
     text_free(&t);

@@ -7,8 +7,6 @@
 
 /* Write one self-contained page, atomically. */
 cornu_status bench_write_html(const bench_report *report, const char *path);
-/* Write the chart of steps alone, for a README. */
-cornu_status bench_write_svg(const bench_report *report, const char *path);
 
 /* The answer in a sentence or two: the fastest device, and how much faster it is than the others
    and than published figures. */

@@ -56,11 +56,9 @@ static void name_operation(const bench_operation *o, char *line, size_t size)
     snprintf(line, size, "%s%s%s", o->name, *o->layer ? " " : "", o->layer);
 }
 
-static void add_figure(const bench_result *r, int index, const bench_operation *const *of,
-                       int count, text *t)
+static void add_figure(const bench_result *r, const bench_operation *const *of, int count, text *t)
 {
-    char names[OPERATIONS_MOST][LINE], texts[OPERATIONS_MOST][64], id[32], title[LINE + 32],
-        on[LINE];
+    char names[OPERATIONS_MOST][LINE], texts[OPERATIONS_MOST][64], title[LINE + 32], on[LINE];
     chart_bar bars[OPERATIONS_MOST];
     for (int i = 0; i < count; i++) {
         char number[MARKUP_NUMBER], ms[MARKUP_NUMBER], operation[LINE - 40];
@@ -75,15 +73,13 @@ static void add_figure(const bench_result *r, int index, const bench_operation *
                               .series = strcmp(of[i]->bound, "FMA") == 0 ? 0 : 1};
     }
     chart_group group = {NULL, bars, count};
-    snprintf(id, sizeof id, "roof%d", index);
     snprintf(title, sizeof title, "%s: share of the limit, %%", bench_html_name(r, on, sizeof on));
-    page_figure(t, &(chart){.id = id,
-                            .title = title,
-                            .x_title = "% of what the machine could do at most",
-                            .series_name = {"held back by arithmetic", "by memory"},
-                            .most = 100,
-                            .group = &group,
-                            .group_count = 1});
+    chart_html(t, &(chart){.title = title,
+                           .x_title = "% of what the machine could do at most",
+                           .series_name = {"held back by arithmetic", "by memory"},
+                           .most = 100,
+                           .group = &group,
+                           .group_count = 1});
 }
 
 static void add_operations_table(const bench_result *r, const bench_operation *const *of, int count,
@@ -119,7 +115,7 @@ static int each_with_operations(const bench_report *report, text *t, bool figure
             continue;
         int count = slowest(r, of);
         if (figures)
-            add_figure(r, i, of, count, t);
+            add_figure(r, of, count, t);
         else
             add_operations_table(r, of, count, t);
     }
@@ -172,7 +168,7 @@ static void make_curve(const bench_result *r, curve *c)
 static void add_losses_of(const bench_report *report, int index, curve *curves, text *t)
 {
     chart_line lines[DEVICES_MOST];
-    char id[32], title[LINE];
+    char title[LINE];
     int count = 0;
     for (int i = index; i < report->count && count < DEVICES_MOST; i++) {
         const bench_result *r = &report->results[i];
@@ -188,14 +184,12 @@ static void add_losses_of(const bench_report *report, int index, curve *curves, 
     }
     if (count == 0)
         return;
-    snprintf(id, sizeof id, "loss%d", index);
     snprintf(title, sizeof title, "Loss of %s", report->results[index].workload);
-    page_figure(t, &(chart){.id = id,
-                            .title = title,
-                            .x_title = "steps",
-                            .from_zero = true,
-                            .line = lines,
-                            .line_count = count});
+    chart_html(t, &(chart){.title = title,
+                           .x_title = "steps",
+                           .from_zero = true,
+                           .line = lines,
+                           .line_count = count});
 }
 
 static void add_loss_rows(const bench_report *report, curve *c, text *t)

@@ -202,14 +202,13 @@ cornu_status sweep_figure(const bench_report *report, const char *workload, text
         lines[d].series %= CHART_SERIES;
         used += n;
     }
-    page_figure(page, &(chart){.id = "sweep",
-                               .title = "Samples a second by the batch",
-                               .description = "Higher is faster; both axes are logarithmic.",
-                               .x_title = "batch",
-                               .log_x = true,
-                               .log_y = true,
-                               .line = lines,
-                               .line_count = count});
+    chart_html(page, &(chart){.title = "Samples a second by the batch",
+                              .description = "Higher is faster; both axes are logarithmic.",
+                              .x_title = "batch",
+                              .log_x = true,
+                              .log_y = true,
+                              .line = lines,
+                              .line_count = count});
     free(points);
     return CORNU_OK;
 }

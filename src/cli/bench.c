@@ -42,7 +42,7 @@ static bool check_workloads(const operands *found, int *status)
 
 /* Files that a report becomes; NULL: not. "-": standard output, in place of the table. */
 typedef struct outputs {
-    const char *json, *html, *svg, *markdown, *csv, *tensorboard;
+    const char *json, *html, *markdown, *csv, *tensorboard;
 } outputs;
 
 static bool is_stdout(const char *path)
@@ -65,7 +65,6 @@ static bool can_write_all(const outputs *to, int *status)
         return false;
     }
     return can_write(to->json, status) && can_write(to->html, status) &&
-           can_write(to->svg, status) &&
            (is_stdout(to->markdown) || can_write(to->markdown, status)) &&
            (is_stdout(to->csv) || can_write(to->csv, status)) && can_write_events(to, status);
 }
@@ -83,8 +82,6 @@ static cornu_status write_all(const bench_report *r, const outputs *to)
         status = bench_write_json(r->json, to->json);
     if (status == CORNU_OK && to->html)
         status = bench_write_html(r, to->html);
-    if (status == CORNU_OK && to->svg)
-        status = bench_write_svg(r, to->svg);
     if (status == CORNU_OK && to->markdown)
         status = bench_write_table(r, bench_markdown, to->markdown, stdout);
     if (status == CORNU_OK && to->csv)
@@ -124,7 +121,6 @@ static int bench(const bench_options *o, const outputs *to)
     if (status == STATUS_OK) {
         say_written(to, "JSON", to->json);
         say_written(to, "HTML", to->html);
-        say_written(to, "SVG", to->svg);
         say_written(to, "Markdown", to->markdown);
         say_written(to, "CSV", to->csv);
         say_written(to, "TensorBoard", to->tensorboard);
@@ -185,10 +181,13 @@ static const char *of_devices(const bench_options *o, const outputs *to, const c
     const struct {
         const char *name;
         bool given;
-    } all[] = {{"full", o->full},         {"sweep", sweep},
-               {"baseline", o->baseline}, {"html", to->html},
-               {"svg", to->svg},          {"markdown", to->markdown},
-               {"csv", to->csv},          {"tensorboard", to->tensorboard}};
+    } all[] = {{"full", o->full},
+               {"sweep", sweep},
+               {"baseline", o->baseline},
+               {"html", to->html},
+               {"markdown", to->markdown},
+               {"csv", to->csv},
+               {"tensorboard", to->tensorboard}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].given)
             return all[i].name;
@@ -221,7 +220,6 @@ static int run(int argc, char **argv)
         {"baseline", "FILE", "compare with this JSON of an earlier run; slower: exit status 3",
          OPTION_TEXT, &o.baseline, 0, 0},
         {"html", "FILE", "write a page with charts", OPTION_TEXT, &to.html, 0, 0},
-        {"svg", "FILE", "write the chart of steps alone", OPTION_TEXT, &to.svg, 0, 0},
         {"markdown", "FILE", "write the table as Markdown; -: print it", OPTION_TEXT, &to.markdown,
          0, 0},
         {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &to.csv, 0, 0},

@@ -96,18 +96,16 @@ static void title_of(const char *name, char *title, size_t size)
 static void add_curve(const run_page *p, int column, text *t)
 {
     const char *name = cornu_history_name(p->history, column);
-    char id[32], title[LINE];
-    snprintf(id, sizeof id, "curve%d", column);
+    char title[LINE];
     title_of(name, title, sizeof title);
     int other = validation_of(p, column);
     chart_line lines[] = {line_of(p, column, other >= 0 ? "training" : NULL, 0),
                           other >= 0 ? line_of(p, other, "validation", 1) : (chart_line){0}};
-    page_figure(t, &(chart){.id = id,
-                            .title = title,
-                            .x_title = "epoch",
-                            .from_zero = strcmp(name, "seconds") == 0,
-                            .line = lines,
-                            .line_count = other >= 0 ? 2 : 1});
+    chart_html(t, &(chart){.title = title,
+                           .x_title = "epoch",
+                           .from_zero = strcmp(name, "seconds") == 0,
+                           .line = lines,
+                           .line_count = other >= 0 ? 2 : 1});
 }
 
 /* Loss and metrics, or (`run`) rate and seconds. */

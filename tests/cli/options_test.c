@@ -138,7 +138,6 @@ static const row rows[] = {
     {"bench", "sweep", "mnist-cnn-2 --quick --batch 3 --data bad", "--sweep batch", SAYS, "--sweep and --batch"},
     {"bench", "baseline", BENCH, "--baseline missing.json", SAYS, "missing.json"},
     {"bench", "html", BENCH " --batch 1", "--html b.html", MAKES, "b.html"},
-    {"bench", "svg", BENCH " --batch 1", "--svg b.svg", MAKES, "b.svg"},
     {"bench", "markdown", BENCH " --batch 1", "--markdown b.md", MAKES, "b.md"},
     {"bench", "csv", BENCH " --batch 1", "--csv b.csv", MAKES, "b.csv"},
     {"bench", "ranks", "mnist-cnn-2 --forecast IB", "--ranks", SAYS, "as mpirun -n 2 starts"},

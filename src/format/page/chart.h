@@ -40,7 +40,6 @@ typedef struct chart_line {
 } chart_line;
 
 typedef struct chart {
-    const char *id;          /* unique in a page: letters, digits, '-' */
     const char *title;       /* one line: the subject of the chart, with the unit */
     const char *description; /* below the title: how to read it; NULL: none */
     const char *x_title;     /* NULL: none */
@@ -60,8 +59,6 @@ typedef struct chart {
 
 /* Append <figure>, for a page that has chart_style. */
 void chart_html(text *t, const chart *c);
-/* Bars as SVG in a file of its own, with style and background; 400 units wide. */
-void chart_svg_alone(text *t, const chart *c);
 /* CSS of charts, for a page's <style>. */
 extern const char chart_style[];
 

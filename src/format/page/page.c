@@ -255,11 +255,6 @@ void page_figures_begin(text *t)
     text_add(t, "<div class=\"charts\">\n");
 }
 
-void page_figure(text *t, const chart *c)
-{
-    chart_html(t, c);
-}
-
 void page_figures_end(text *t)
 {
     text_add(t, "</div>\n");

@@ -40,9 +40,8 @@ void page_facts(text *t, const char *caption, const char *lines);
 void page_details_begin(text *t, const char *summary);
 void page_details_end(text *t);
 
-/* Charts side by side where there is room. */
+/* Charts (chart_html) side by side where there is room. */
 void page_figures_begin(text *t);
-void page_figure(text *t, const chart *c);
 void page_figures_end(text *t);
 
 /* Write the page, atomically, and free it. */
