@@ -4,8 +4,7 @@
 
 Both train the same network with the same callback: TensorBoard's reader must find the same tags at the same steps, of the same
 plugins, and tensors of the same types and shapes; TensorBoard itself, asked over HTTP as its pages do, shows scalars, histograms,
-the network, pictures, hyperparameters and the profile of operations of cornu's run, and what `cornu bench` has found of two
-devices. A run that is killed leaves a file whose values are those of a whole run."""
+the network, pictures, hyperparameters and the profile of operations of cornu's run. A run that is killed leaves a file whose values are those of a whole run."""
 import argparse
 import io
 import json
@@ -153,25 +152,6 @@ def show_profile(folder: str) -> None:
     check_profile(serve(folder, ["train", "validation"]), "train", "a")
 
 
-def show_bench(cornu: str, folder: str) -> None:
-    subprocess.run([cornu, "bench", "cifar100-mlp", "--quick", "--device", "cpu,reference", "--sweep", "batch=4,8",
-                    "--tensorboard", folder], check=True, stdout=subprocess.DEVNULL)
-    runs = [f"cifar100-mlp/{device}{batch}" for device in ("cpu", "reference") for batch in ("", "/batch-4", "/batch-8")]
-    url = serve(folder, sorted([".", *runs]))
-    for run in runs:
-        points = json.loads(get(f"{url}data/plugin/scalars/scalars?run={run}&tag=result/ms_per_step"))
-        check([step for _, step, _ in points] == ([int(run[-1])] if "batch" in run else [4, 8]), f"{run}: {points}")
-    rounds = json.loads(get(f"{url}data/plugin/scalars/scalars?run={runs[1]}&tag=rounds/ms_per_step"))
-    check([step for _, step, _ in rounds] == list(range(1, len(rounds) + 1)) and len(rounds) >= 5, f"rounds: {rounds}")
-    groups = session_groups(url, ["device", "batch"], ("result/ms_per_step",))
-    found = sorted((g["hparams"]["device"], g["hparams"]["batch"]) for g in groups)
-    check(found == [(d, b) for d in ("cpu", "reference") for b in (4, 8)], f"bench: session groups {found}")
-    check(all(g["metricValues"][0]["value"] > 0 for g in groups), f"bench: metrics {groups}")
-    check_profile(url, "cifar100-mlp/cpu/batch-8", "dense")
-    shown = get(f"{url}data/plugin/text/text?run=.&tag=comparison").decode()
-    check("<table>" in shown and "reference" in shown, f"text: {shown[:200]}")
-
-
 def show_pictures(folder: str) -> None:
     """Samples, confusion matrix and hyperparameters, which Keras's callback has not."""
     x = np.random.default_rng(1).integers(0, 256, (40, 6, 5, 3)).astype(np.uint8)
@@ -223,7 +203,6 @@ def main() -> None:
         ask_server(f"{folder}/a/ours")
         show_pictures(f"{folder}/d")
         show_profile(f"{folder}/e")
-        show_bench(cornu, f"{folder}/f")
         kill(cornu, folder)
     for line in bad:
         print(line)

@@ -39,8 +39,8 @@ typedef struct adviser {
 
 static void notice(const adviser *a, const char *line)
 {
-    if (a->options->on_notice)
-        a->options->on_notice(a->options->user, line);
+    if (a->options->bench.on_notice)
+        a->options->bench.on_notice(a->options->bench.user, line);
 }
 
 /* ---- the data --------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static const bench_workload *table_row(const char *name)
 
 static bool should_stop(void *user)
 {
-    const advise_options *o = user;
+    const bench_options *o = user;
     return o->should_stop && o->should_stop(o->user);
 }
 
@@ -124,7 +124,7 @@ static cornu_status count_samples(adviser *a)
 static cornu_status open_data(adviser *a)
 {
     advise_report *r = a->report;
-    const advise_options *o = a->options;
+    const bench_options *o = &a->options->bench;
     cornu_data_options find = {.folder = o->data,
                                .background = true,
                                .cache = "off",
@@ -132,7 +132,7 @@ static cornu_status open_data(adviser *a)
                                .should_stop = should_stop,
                                .user = (void *)(uintptr_t)o};
     cornu_status status = cornu_data_open_for_model(a->model, &find, &a->data.data);
-    const bench_workload *w = table_row(o->what);
+    const bench_workload *w = table_row(a->options->what);
     if (status == CORNU_NOT_FOUND && w && !o->data) {
         r->samples = w->epoch_samples;
         return generate(a, GENERATED_BATCHES * BATCH_MOST);
@@ -171,7 +171,7 @@ static void plan_schedule(adviser *a)
     const advise_options *o = a->options;
     const fit_spec *s = &a->spec;
     r->epochs = o->epochs ? o->epochs : s->epochs;
-    r->batch = o->batch ? o->batch : s->batch;
+    r->batch = o->bench.batch ? o->bench.batch : s->batch;
     r->batch = r->batch < r->samples ? r->batch : r->samples;
     r->steps = s->steps_per_epoch ? s->steps_per_epoch : (r->samples + r->batch - 1) / r->batch;
     r->validations = r->validation_samples > 0 ? fit_spec_validations(s, 0, r->epochs) : 0;
@@ -184,7 +184,7 @@ static void plan_schedule(adviser *a)
 /* Those asked for, and the recipe's own. */
 static void choose_batches(adviser *a)
 {
-    const int64_t *asked = a->options->batches;
+    const int64_t *asked = a->options->bench.batches;
     for (int i = 0; asked && asked[i]; i++)
         sweep_insert(a->batches, asked[i]);
     for (int64_t batch = 1; !asked && batch <= BATCH_MOST; batch *= 2)
@@ -201,22 +201,16 @@ static cornu_status measure(adviser *a)
     a->data.users = 1;
     a->data.workload = a->subject;
     a->subject[0] = (bench_workload){o->what, a->report->samples, (int)a->report->epochs, NULL};
-    const bench_options measured = {.device = o->device ? o->device : "all",
-                                    .without = o->device ? NULL : "reference",
-                                    .precision = o->precision,
-                                    .exact_convolution = o->exact_convolution,
-                                    .threads = o->threads,
-                                    .batch = a->report->batch,
-                                    .batches = a->batches,
-                                    .main_batch = a->report->batch,
-                                    .seconds = o->seconds > 0 ? o->seconds : MEASURE_SECONDS,
-                                    .subject = a->subject,
-                                    .read = &a->data,
-                                    .validation = true,
-                                    .on_notice = o->on_notice,
-                                    .should_stop = o->should_stop,
-                                    .keeps_stopped = true,
-                                    .user = o->user};
+    bench_options measured = o->bench;
+    measured.device = o->bench.device ? o->bench.device : "all";
+    measured.without = o->bench.device ? NULL : "reference";
+    measured.batch = measured.main_batch = a->report->batch;
+    measured.batches = a->batches;
+    measured.seconds = o->bench.seconds > 0 ? o->bench.seconds : MEASURE_SECONDS;
+    measured.subject = a->subject;
+    measured.read = &a->data;
+    measured.validation = true;
+    measured.keeps_stopped = true;
     return bench_run(&measured, &a->report->bench);
 }
 
@@ -308,7 +302,7 @@ static cornu_status add_row(adviser *a, const device_id *id, const cornu_device_
                         .memory_free = (double)info->memory_free_bytes};
     snprintf(row->device, sizeof row->device, "%s", info->name);
     session_options open = {.device = info->name,
-                            .exact_convolution = a->options->exact_convolution};
+                            .exact_convolution = a->options->bench.exact_convolution};
     memory_need need;
     row->memory_needed = NAN;
     if (session_memory(a->model, &open, PLAN_TRAIN, r->batch, &need) == CORNU_OK)
@@ -367,7 +361,7 @@ cornu_status advise_run(const advise_options *options, advise_report *report)
 {
     adviser a = {.options = options, .report = report};
     *report = (advise_report){.count = 0};
-    if (options->epochs < 0 || options->batch < 0 || options->threads < 0)
+    if (options->epochs < 0 || options->bench.batch < 0 || options->bench.threads < 0)
         return status_fail(CORNU_INVALID, "advise: found a negative number of epochs, batch or "
                                           "threads");
     cornu_status status = advise(&a);

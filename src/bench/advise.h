@@ -3,23 +3,17 @@
 #ifndef BENCH_ADVISE_H
 #define BENCH_ADVISE_H
 
+#include "bench/options.h"
 #include "bench/price.h"
 #include "bench/report.h"
 
 typedef struct advise_options {
-    const char *what;      /* recipe, workload or model file */
-    const char *device;    /* as bench_options.device; NULL: all except reference */
-    const char *precision; /* see bench_options.precision */
-    bool exact_convolution;
-    int threads;
-    int64_t epochs, batch; /* 0: the recipe's */
-    const char *data;
-    const char *price;      /* for price_parse */
-    const int64_t *batches; /* ascending, 0 at the end; NULL: 1, 2, 4, ... 512 */
-    double seconds;         /* time for measuring; 0: 50 */
-    void (*on_notice)(void *user, const char *line);
-    bool (*should_stop)(void *user);
-    void *user;
+    const char *what;  /* recipe, workload or model file */
+    int64_t epochs;    /* 0: the recipe's */
+    const char *price; /* for price_parse */
+    /* Where to run (device NULL: all except reference), batch (0: the recipe's), batches (NULL: 1,
+       2, 4, ... 512), seconds (0: 50), data, and the callbacks. */
+    bench_options bench;
 } advise_options;
 
 /* One device. Unknown figures are NAN. */

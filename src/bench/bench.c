@@ -121,8 +121,6 @@ static cornu_status check_options(const bench_options *options)
         if (strcmp(*w, "all") != 0 && !workload_named(*w))
             return status_fail(CORNU_INVALID, "%s: unknown workload; cornu bench --help lists them",
                                *w);
-    if (options->quick && options->full)
-        return status_fail(CORNU_INVALID, "bench: found quick and full; expected one of them");
     if (options->steps < 0 || options->batch < 0 || options->threads < 0)
         return status_fail(CORNU_INVALID,
                            "bench: found a negative number of steps, batch or threads");
@@ -185,24 +183,11 @@ static cornu_status keep_interrupted(bench *b, cornu_status status)
                       b->options->baseline ? ", and are not compared with the baseline" : "");
 }
 
-static cornu_status run_full_schedules(bench *b)
-{
-    for (int i = 0; b->options->full && i < b->report->count; i++) {
-        bench_result *r = &b->report->results[i];
-        if (*r->failed)
-            continue;
-        TRY(bench_full_schedule(workload_named(r->workload), r->device, b->options, b->report, r));
-    }
-    return CORNU_OK;
-}
-
 static cornu_status measure_everything(bench *b)
 {
     cornu_status status = b->options->batches ? sweep_all(b) : measure_all(b);
     if (status == CORNU_OK)
         status = check_measured(b);
-    if (status == CORNU_OK)
-        status = run_full_schedules(b);
     return keep_interrupted(b, status);
 }
 

@@ -9,8 +9,8 @@
 
 /* Unknown workloads are CORNU_INVALID, absent devices CORNU_NOT_FOUND. A failure on one device (it
    cannot be opened, lacks an operation or memory, is lost meanwhile) becomes a row with the reason,
-   and the other devices go on; if nothing could be measured, the first such failure is returned. A
-   workload without data for --full becomes a note. Call bench_report_free also after a failure. */
+   and the other devices go on; if nothing could be measured, the first such failure is returned.
+   Call bench_report_free also after a failure. */
 cornu_status bench_run(const bench_options *options, bench_report *report);
 
 #endif

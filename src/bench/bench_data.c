@@ -64,13 +64,6 @@ static cornu_status open_inside(const bench_workload *w, const cornu_model *mode
 
 /* ---- callbacks during opening and decoding ---- */
 
-static void on_progress(void *user, const char *file, int64_t done, int64_t total)
-{
-    const bench_options *o = ((const bench_data *)user)->options;
-    if (o->on_progress)
-        o->on_progress(o->user, file, done, total);
-}
-
 static void show_decoding(bench_data *d)
 {
     char line[256];
@@ -98,10 +91,8 @@ static cornu_status find_real(bench_data *d, const cornu_model *model, bench_rep
     const bench_workload *w = d->workload;
     const bench_options *options = d->options;
     cornu_data_options find = {.folder = options->data,
-                               .allow_download = options->full,
                                .background = true,
                                .cache = IN_MEMORY,
-                               .on_progress = on_progress,
                                .should_stop = should_stop,
                                .user = d};
     cornu_status status = find.folder ? open_inside(w, model, &find, report, &d->data)
@@ -112,7 +103,6 @@ static cornu_status find_real(bench_data *d, const cornu_model *model, bench_rep
         TRY(bench_note(report, "%s: %s", w->name, cornu_last_error()));
     if (!w->substitute)
         return CORNU_NOT_FOUND;
-    find.allow_download = false;
     return cornu_data_open(w->substitute, &find, &d->data);
 }
 

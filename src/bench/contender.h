@@ -68,7 +68,7 @@ typedef struct contender {
     char why[BENCH_REASON];
 } contender;
 
-/* Open the workload's data: found on this machine (--full may download it), its substitute, or
+/* Open the workload's data: found on this machine, its substitute, or
    generated pixels. All pictures of a folder are decoded now, into memory, so that no round is
    timed during decoding; notices report the progress, and should_stop is asked. `options` must
    outlive the data. */
@@ -112,10 +112,5 @@ cornu_status contender_result(const contender *c, bench_result *out);
 cornu_status contender_validate(contender *c, double seconds);
 /* In addition: every round, the losses and, with options->operations, the operations. */
 cornu_status contender_details(contender *c, const bench_options *options, bench_result *out);
-
-/* Run the recipe's schedule from the start; fills in result->full_*. */
-cornu_status bench_full_schedule(const bench_workload *w, const char *on,
-                                 const bench_options *options, bench_report *report,
-                                 bench_result *result);
 
 #endif

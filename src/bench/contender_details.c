@@ -5,9 +5,6 @@
 #include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
-#if CORNU_TENSORBOARD
-#include "report/tensorboard/values.h"
-#endif
 
 static const double OPERATIONS_STEP_MS = 500; /* a slower step's operations are not timed */
 static const double OPERATIONS_SECONDS = 0.3;
@@ -76,23 +73,6 @@ static cornu_status time_operations(contender *c, const bench_options *options,
     return op_times_measure(c->session, c->plan, &input, &how, seconds, &gaps);
 }
 
-static cornu_status keep_graph(const contender *c, const kernel_choice *choices,
-                               const double *seconds, bench_result *out)
-{
-#if CORNU_TENSORBOARD
-    const device_id id = session_device_id(c->session);
-    cornu_device_info info = {0};
-    id.ops->describe(id.number, &info);
-    return tensorboard_pack_operations(
-        &(measured_step){
-            .device = info.name, .plan = c->plan->plan, .choices = choices, .seconds = seconds},
-        &out->graph, &out->graph_size);
-#else
-    (void)c, (void)choices, (void)seconds, (void)out;
-    return CORNU_OK;
-#endif
-}
-
 static cornu_status keep_operations(contender *c, const bench_options *options, bench_result *out)
 {
     const plan *p = c->plan->plan;
@@ -107,8 +87,6 @@ static cornu_status keep_operations(contender *c, const bench_options *options, 
     for (size_t i = 0; i < count; i++)
         if (!op_is_fused(&choices[i]) && seconds[i] > 0)
             add_operation(p, &p->ops[i], &choices[i], seconds[i], out);
-    if (options->graph)
-        status = keep_graph(c, choices, seconds, out);
 done:
     free(choices);
     free(seconds);

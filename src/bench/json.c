@@ -31,14 +31,6 @@ static json_t *published_json(const char *workload)
     return list;
 }
 
-static json_t *full_json(const bench_result *r)
-{
-    if (!r->has_full)
-        return json_null();
-    return json_pack("{so so so}", "seconds", number(r->full_seconds), "test_loss",
-                     number(r->full_loss), "test_accuracy", number(r->full_accuracy));
-}
-
 static json_t *list_json(const double *values, int count)
 {
     json_t *list = json_array();
@@ -88,8 +80,7 @@ static json_t *result_json(const bench_result *r)
 {
     return json_pack(
         "{ss ss ss so sI sI so so so so si so so so so so so so so so so so so so ss ss ss so so "
-        "so so "
-        "so so}",
+        "so so so}",
         "workload", r->workload, "device", r->device, "precision",
         r->precision ? r->precision : "fp32", "error",
         *r->failed ? json_string(r->failed) : json_null(), "batch", (json_int_t)r->batch, "steps",
@@ -104,8 +95,8 @@ static json_t *result_json(const bench_result *r)
         number(r->working_set), "share_of_limit", number(r->share_of_limit), "bound_by",
         r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated", "data_set",
         r->data_name, "probe_low", number(r->probe_low), "probe_median", number(r->probe_median),
-        "full", full_json(r), "published", published_json(r->workload), "losses", losses_json(r),
-        "operations", operations_json(r));
+        "published", published_json(r->workload), "losses", losses_json(r), "operations",
+        operations_json(r));
 }
 
 static json_t *device_json(const bench_device *d)

@@ -11,9 +11,8 @@ typedef struct bench_options {
     const char *without;          /* with "all": a device that is left out; NULL: none */
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": for devices that support it */
     bool exact_convolution;
-    bool quick, full;
+    bool quick;
     bool operations; /* also time the operations of a step, if the step takes less than 0.5 s */
-    bool graph;      /* and keep them as a graph for bench_write_events, if this build has it */
     int64_t steps;   /* > 0: the number of steps of a round */
     const char *baseline; /* a report's JSON to compare with; NULL: none */
     /* Measure until the fastest steps are found, so that the report can be compared with another
@@ -33,8 +32,6 @@ typedef struct bench_options {
     int threads;
     const char *data;                                /* folder */
     void (*on_notice)(void *user, const char *line); /* progress lines; may be NULL */
-    void (*on_progress)(void *user, const char *file, int64_t done,
-                        int64_t total); /* of downloads */
     bool (*should_stop)(void *user);
     /* After a stop, the results so far become the report, which says so; without this, and without
        any results, CORNU_STOPPED. */

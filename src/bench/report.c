@@ -46,7 +46,6 @@ void bench_result_forget(bench_result *r)
     free(r->loss);
     free(r->loss_step);
     free(r->operations);
-    free(r->graph);
     *r = (bench_result){0};
 }
 

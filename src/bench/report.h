@@ -39,8 +39,6 @@ typedef struct bench_result {
     int losses;
     bench_operation *operations; /* with options.operations; else none */
     int operation_count;
-    void *graph; /* the same with options.graph, for event_file_operations; or NULL */
-    size_t graph_size;
     double samples_per_second, epoch_seconds;
     double loss_first, loss_last; /* means of the first and the last steps, warm-up included */
     double cold_seconds;          /* opening the device, weights and plan, and the first step */
@@ -61,8 +59,6 @@ typedef struct bench_result {
     double probe_low; /* lowest FMA probe between rounds divided by the measured limit: < 0.9 means
                          throttled; NAN: no probes, as on an accelerator */
     double probe_median;
-    bool has_full;                                 /* --full: the recipe's schedule was run */
-    double full_seconds, full_loss, full_accuracy; /* loss and accuracy on the test samples */
 } bench_result;
 
 /* A device with limits of its own: an accelerator. */

@@ -312,21 +312,6 @@ static void print_data(const bench_report *report, FILE *out)
     }
 }
 
-static void print_full(const bench_report *report, FILE *out)
-{
-    char line[NOTE], seconds[CELL];
-    for (int i = 0; i < report->count; i++) {
-        const bench_result *r = &report->results[i];
-        if (!r->has_full)
-            continue;
-        show_seconds(r->full_seconds, seconds);
-        snprintf(line, sizeof line,
-                 "Full schedule of %s on %s (%s): %s, test accuracy %.4f, loss %.4f.", r->workload,
-                 r->device, r->data_name, seconds, r->full_accuracy, r->full_loss);
-        print_wrapped(line, 2, out);
-    }
-}
-
 /* An accelerator's figures besides the times: cold start, kernels, power. */
 static void print_accelerators(const bench_report *report, FILE *out)
 {
@@ -355,7 +340,6 @@ void bench_print(const bench_report *report, FILE *out)
     baseline_print(report, out);
     print_published(report, out);
     print_data(report, out);
-    print_full(report, out);
     print_accelerators(report, out);
     for (int i = 0; i < report->note_count; i++) {
         char line[NOTE];

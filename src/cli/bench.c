@@ -1,7 +1,9 @@
+/* cornu bench and cornu advise: both compare devices, over several batches if asked to, and write
+   what they found into files. */
 #include "bench/bench.h"
+#include "bench/advise.h"
 #include "bench/baseline.h"
 #include "bench/columns.h"
-#include "bench/events.h"
 #include "bench/html.h"
 #include "bench/ranks.h"
 #include "bench/sweep.h"
@@ -9,11 +11,117 @@
 #include <cornu/parallel.h>
 #include <string.h>
 
+/* ---- what both have ----------------------------------------------------------------------- */
+
+enum { JSON, HTML, MARKDOWN, CSV, FORMATS };
+
+typedef struct comparison {
+    const command *command;
+    progress progress;
+    bench_options *bench;
+    const char *sweep;
+    int64_t batches[SWEEP_BATCHES_MOST + 1];
+    const char *file[FORMATS]; /* NULL: none. "-": standard output, in place of the table */
+} comparison;
+
+#define COMPARISON_OPTIONS(c, of)                                                                \
+    WHERE_OPTIONS(of){"batch",    "N",         "samples of a step; the recipe's without",        \
+                      OPTION_INT, &(of).batch, 1,                                                \
+                      INT32_MAX},                                                                \
+        {"sweep",                                                                                \
+         "batch[=N,N,...]",                                                                      \
+         "one batch after another (1, 2, 4, ... 512): where which device wins",                  \
+         OPTION_TEXT,                                                                            \
+         &(c).sweep,                                                                             \
+         0,                                                                                      \
+         0},                                                                                     \
+        {"json", "FILE", "write everything here, too", OPTION_TEXT, &(c).file[JSON], 0, 0},      \
+    {                                                                                            \
+        "html", "FILE", "write a page with charts here, too", OPTION_TEXT, &(c).file[HTML], 0, 0 \
+    }
+
 static void on_notice(void *user, const char *line)
 {
     (void)user;
     progress_status(line);
 }
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* Is the table left out, as a file takes its place on standard output? */
+static bool is_replaced(const comparison *c)
+{
+    return is_stdout(c->file[MARKDOWN]) || is_stdout(c->file[CSV]);
+}
+
+/* What the options say is checked before anything is measured. */
+static bool begin(comparison *c, int *status)
+{
+    bench_options *o = c->bench;
+    if (c->sweep && sweep_parse(c->sweep, c->batches) != CORNU_OK) {
+        *status = fail_usage(c->command, "--%s", cornu_last_error());
+        return false;
+    }
+    if (!devices_are_there(o->device, o->precision, status))
+        return false;
+    for (int i = 0; i < FORMATS; i++)
+        if (!is_stdout(c->file[i]) && !can_write(c->file[i], status))
+            return false;
+    o->batches = c->sweep ? c->batches : NULL;
+    o->keeps_stopped = true;
+    o->on_notice = on_notice;
+    o->should_stop = interrupt_asked;
+    progress_open(&c->progress, false);
+    interrupt_watch(&c->progress);
+    return true;
+}
+
+static void say_what_follows(void *user, char *line, size_t size)
+{
+    (void)user;
+    snprintf(line, size,
+             "stopping: what was measured is told and written, press Ctrl-C again to "
+             "end at once");
+}
+
+static void measure_begin(void)
+{
+    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
+}
+
+/* Another signal while the files are written ends the process. */
+static void measure_end(void)
+{
+    progress_status(NULL);
+    interrupt_set_plan(NULL);
+}
+
+static int fail_interrupted(const command *c)
+{
+    return fail(STATUS_INTERRUPTED, "%s: stopped; what was measured until then is told and written",
+                c->name);
+}
+
+typedef cornu_status write_file(const void *report, int format, const char *path);
+
+static int write_files(const comparison *c, const void *report_, write_file *write)
+{
+    static const char *const titles[FORMATS] = {"JSON", "HTML", "Markdown", "CSV"};
+    int status = STATUS_OK;
+    for (int i = 0; i < FORMATS && status == STATUS_OK; i++) {
+        if (!c->file[i])
+            continue;
+        status = report(write(report_, i, c->file[i]));
+        if (status == STATUS_OK && !is_replaced(c))
+            print("%s: %s\n", titles[i], c->file[i]);
+    }
+    return status;
+}
+
+/* ---- bench -------------------------------------------------------------------------------- */
 
 static bool check_workloads(const operands *found, int *status)
 {
@@ -40,95 +148,33 @@ static bool check_workloads(const operands *found, int *status)
     return true;
 }
 
-/* Files that a report becomes; NULL: not. "-": standard output, in place of the table. */
-typedef struct outputs {
-    const char *json, *html, *markdown, *csv, *tensorboard;
-} outputs;
-
-static bool is_stdout(const char *path)
+static cornu_status write_comparison(const void *report_, int format, const char *path)
 {
-    return path && strcmp(path, "-") == 0;
+    const bench_report *r = report_;
+    if (format == JSON)
+        return bench_write_json(r->json, path);
+    if (format == HTML)
+        return bench_write_html(r, path);
+    return bench_write_table(r, format == MARKDOWN ? bench_markdown : bench_csv, path, stdout);
 }
 
-static bool can_write_events(const outputs *to, int *status)
+static int bench(const comparison *c)
 {
-    *status = to->tensorboard ? report(bench_events_check(to->tensorboard)) : STATUS_OK;
-    return *status == STATUS_OK;
-}
-
-/* Asked before anything is measured. */
-static bool can_write_all(const outputs *to, int *status)
-{
-    if (is_stdout(to->markdown) && is_stdout(to->csv)) {
-        *status =
-            fail_usage(&command_bench, "found --markdown - and --csv -; expected one of them");
-        return false;
-    }
-    return can_write(to->json, status) && can_write(to->html, status) &&
-           (is_stdout(to->markdown) || can_write(to->markdown, status)) &&
-           (is_stdout(to->csv) || can_write(to->csv, status)) && can_write_events(to, status);
-}
-
-static void say_written(const outputs *to, const char *what, const char *path)
-{
-    if (path && !is_stdout(to->markdown) && !is_stdout(to->csv))
-        print("%s: %s\n", what, path);
-}
-
-static cornu_status write_all(const bench_report *r, const outputs *to)
-{
-    cornu_status status = CORNU_OK;
-    if (to->json)
-        status = bench_write_json(r->json, to->json);
-    if (status == CORNU_OK && to->html)
-        status = bench_write_html(r, to->html);
-    if (status == CORNU_OK && to->markdown)
-        status = bench_write_table(r, bench_markdown, to->markdown, stdout);
-    if (status == CORNU_OK && to->csv)
-        status = bench_write_table(r, bench_csv, to->csv, stdout);
-    if (status == CORNU_OK && to->tensorboard)
-        status = bench_write_events(r, to->tensorboard);
-    return status;
-}
-
-static void say_what_follows(void *user, char *line, size_t size)
-{
-    (void)user;
-    snprintf(line, size,
-             "stopping: what was measured is told and written, press Ctrl-C again to "
-             "end at once");
-}
-
-static int fail_interrupted(void)
-{
-    return fail(STATUS_INTERRUPTED,
-                "bench: stopped; what was measured until then is told and written");
-}
-
-static int bench(const bench_options *o, const outputs *to)
-{
-    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
-    bench_report report_ = {.count = 0};
-    int status = report(bench_run(o, &report_));
-    progress_status(NULL);
-    interrupt_set_plan(NULL); /* another signal while the report is written ends the process */
-    if (status == STATUS_OK && o->batches)
-        sweep_print(&report_, terminal_has_utf8(), stdout);
-    else if (status == STATUS_OK && !is_stdout(to->markdown) && !is_stdout(to->csv))
-        bench_print(&report_, stdout);
+    bench_report found = {.count = 0};
+    measure_begin();
+    int status = report(bench_run(c->bench, &found));
+    measure_end();
+    if (status == STATUS_OK && c->sweep)
+        sweep_print(&found, terminal_has_utf8(), stdout);
+    else if (status == STATUS_OK && !is_replaced(c))
+        bench_print(&found, stdout);
     if (status == STATUS_OK)
-        status = report(write_all(&report_, to));
-    if (status == STATUS_OK) {
-        say_written(to, "JSON", to->json);
-        say_written(to, "HTML", to->html);
-        say_written(to, "Markdown", to->markdown);
-        say_written(to, "CSV", to->csv);
-        say_written(to, "TensorBoard", to->tensorboard);
-        status = baseline_is_slower(&report_) ? STATUS_SLOWER : STATUS_OK;
-    }
-    if (status == STATUS_OK && report_.interrupted)
-        status = fail_interrupted();
-    bench_report_free(&report_);
+        status = write_files(c, &found, write_comparison);
+    if (status == STATUS_OK)
+        status = baseline_is_slower(&found) ? STATUS_SLOWER : STATUS_OK;
+    if (status == STATUS_OK && found.interrupted)
+        status = fail_interrupted(c->command);
+    bench_report_free(&found);
     return status;
 }
 
@@ -156,18 +202,18 @@ static int bench_ranks(const bench_options *o, const char *json, const rank_choi
     ranks_report found = {.count = 0};
     if (how->forecast && wires_parse(how->forecast, wires, &of_ranks.forecasts) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
-    interrupt_set_plan(&(interrupt_plan){.say = say_what_follows});
+    measure_begin();
     int status = report(cornu_ranks_open(&of_ranks.ranks));
     if (status != STATUS_OK)
         return status;
     speak_for(of_ranks.ranks);
     status = report(ranks_bench(&of_ranks, &found));
-    progress_status(NULL);
+    measure_end();
     if (status == STATUS_OK && is_speaker()) {
         ranks_print(&found, stdout);
         status = json ? report(ranks_write_json(&found, json)) : STATUS_OK;
         if (status == STATUS_OK && found.interrupted)
-            status = fail_interrupted();
+            status = fail_interrupted(&command_bench);
     }
     ranks_report_free(&found);
     speak_for(NULL);
@@ -176,55 +222,58 @@ static int bench_ranks(const bench_options *o, const char *json, const rank_choi
 }
 
 /* The first given option that only a comparison of devices has. */
-static const char *of_devices(const bench_options *o, const outputs *to, const char *sweep)
+static const char *of_devices(const comparison *c)
 {
     const struct {
         const char *name;
         bool given;
-    } all[] = {{"full", o->full},
-               {"sweep", sweep},
-               {"baseline", o->baseline},
-               {"html", to->html},
-               {"markdown", to->markdown},
-               {"csv", to->csv},
-               {"tensorboard", to->tensorboard}};
+    } all[] = {{"sweep", c->sweep},
+               {"baseline", c->bench->baseline},
+               {"html", c->file[HTML]},
+               {"markdown", c->file[MARKDOWN]},
+               {"csv", c->file[CSV]}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].given)
             return all[i].name;
     return NULL;
 }
 
+static bool check_bench(const comparison *c, const rank_choice *how, int *status)
+{
+    const command *own = &command_bench;
+    const char *of_ranks = of_ranks_alone(how), *other = of_devices(c);
+    *status = STATUS_OK;
+    if (c->sweep && c->bench->batch)
+        *status = fail_usage(own, "found --sweep and --batch; expected one of them");
+    else if (!how->ranks && is_left_to_first("bench"))
+        return false;
+    else if (how->ranks && other)
+        *status = fail_usage(own, "found --ranks and --%s; expected one of them", other);
+    else if (of_ranks && !how->ranks)
+        *status = fail_usage(own, "found --%s without --ranks", of_ranks);
+    else if (is_stdout(c->file[MARKDOWN]) && is_stdout(c->file[CSV]))
+        *status = fail_usage(own, "found --markdown - and --csv -; expected one of them");
+    else
+        return true;
+    return false;
+}
+
 static int run(int argc, char **argv)
 {
-    progress p;
-    bench_options o = {.on_notice = on_notice,
-                       .on_progress = progress_download,
-                       .should_stop = interrupt_asked,
-                       .user = &p};
-    outputs to = {.json = NULL};
-    const char *sweep = NULL;
+    bench_options o = {.device = NULL};
+    comparison c = {.command = &command_bench, .bench = &o};
     rank_choice how = {.ranks = false};
-    int64_t batches[SWEEP_BATCHES_MOST + 1];
     const option options[] = {
-        WHERE_OPTIONS(o) /* where to run */
+        COMPARISON_OPTIONS(c, o), /* and of bench alone: */
         {"quick", NULL, "under five minutes in any case", OPTION_FLAG, &o.quick, 0, 0},
-        {"full", NULL, "also the recipe's whole schedule; downloads data", OPTION_FLAG, &o.full, 0,
-         0},
         {"steps", "N", "steps of a round", OPTION_INT, &o.steps, 1, 1000000},
-        {"batch", "N", "samples of a step; the recipe's without", OPTION_INT, &o.batch, 1, 1000000},
-        {"sweep", "batch[=N,N,...]", "one batch after another (1 to 512): where which device wins",
-         OPTION_TEXT, &sweep, 0, 0},
         {"data", "DIR", "folder of a data set, or one that holds several", OPTION_TEXT, &o.data, 0,
          0},
-        {"json", "FILE", "write everything here, too", OPTION_TEXT, &to.json, 0, 0},
         {"baseline", "FILE", "compare with this JSON of an earlier run; slower: exit status 3",
          OPTION_TEXT, &o.baseline, 0, 0},
-        {"html", "FILE", "write a page with charts", OPTION_TEXT, &to.html, 0, 0},
-        {"markdown", "FILE", "write the table as Markdown; -: print it", OPTION_TEXT, &to.markdown,
-         0, 0},
-        {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &to.csv, 0, 0},
-        {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
-         &to.tensorboard, 0, 0},
+        {"markdown", "FILE", "write the table as Markdown; -: print it", OPTION_TEXT,
+         &c.file[MARKDOWN], 0, 0},
+        {"csv", "FILE", "write the table as CSV; -: print it", OPTION_TEXT, &c.file[CSV], 0, 0},
         {"ranks", NULL, "measure how these ranks train together; under mpirun", OPTION_FLAG,
          &how.ranks, 0, 0},
         {"forecast", "NET,...", "of --ranks: up to 1024 machines with 10GbE, IB, 1Gbit@200us",
@@ -237,39 +286,13 @@ static int run(int argc, char **argv)
     operands found;
     int status;
     if (!options_parse(&command_bench, options, argc, argv, 0, -1, "", &found, &status) ||
-        !check_workloads(&found, &status))
+        !check_workloads(&found, &status) || !check_bench(&c, &how, &status) ||
+        !folder_is_there(o.data, &status) || !begin(&c, &status))
         return status;
-    if (o.quick && o.full)
-        return fail_usage(&command_bench, "found --quick and --full; expected one of them");
-    if (o.steps && o.full)
-        return fail_usage(&command_bench, "found --steps and --full; expected one of them");
-    if (sweep && (o.batch || o.full))
-        return fail_usage(&command_bench, "found --sweep and --%s; expected one of them",
-                          o.batch ? "batch" : "full");
-    if (sweep && sweep_parse(sweep, batches) != CORNU_OK)
-        return fail_usage(&command_bench, "--%s", cornu_last_error());
-    if (!how.ranks && is_left_to_first("bench"))
-        return STATUS_OK;
-    if (how.ranks && of_devices(&o, &to, sweep))
-        return fail_usage(&command_bench, "found --ranks and --%s; expected one of them",
-                          of_devices(&o, &to, sweep));
-    if (of_ranks_alone(&how) && !how.ranks)
-        return fail_usage(&command_bench, "found --%s without --ranks", of_ranks_alone(&how));
-    if (!devices_are_there(o.device, o.precision, &status))
-        return status;
-    if (!folder_is_there(o.data, &status) || !can_write_all(&to, &status))
-        return status;
-    progress_open(&p, false);
-    interrupt_watch(&p);
     o.workloads = found.item;
-    o.keeps_stopped = true;
-    o.batches = sweep ? batches : NULL;
-    o.graph = to.tensorboard != NULL;
-    o.operations = to.json || to.html || o.graph;
-    o.comparable = to.json || o.baseline;
-    if (how.ranks)
-        return bench_ranks(&o, to.json, &how);
-    return bench(&o, &to);
+    o.operations = c.file[JSON] || c.file[HTML];
+    o.comparable = c.file[JSON] || o.baseline;
+    return how.ranks ? bench_ranks(&o, c.file[JSON], &how) : bench(&c);
 }
 
 static const char details[] = "workloads:\n"
@@ -282,7 +305,73 @@ static const char details[] = "workloads:\n"
 const command command_bench = {
     "bench",
     "time the published workloads beside the limit and the published times",
-    "[WORKLOAD...|all] [--device D,...|all] [--quick|--full|--steps N|--sweep batch] [--OPTION...]",
+    "[WORKLOAD...|all] [--device D,...|all] [--quick|--steps N|--sweep batch] [--OPTION...]",
     details,
     run,
     .alone = false};
+
+/* ---- advise ------------------------------------------------------------------------------- */
+
+static cornu_status write_advice(const void *report_, int format, const char *path)
+{
+    return format == JSON ? advise_write_json(report_, path) : advise_write_html(report_, path);
+}
+
+static int advise(const comparison *c, const advise_options *o)
+{
+    advise_report found;
+    measure_begin();
+    int status = report(advise_run(o, &found));
+    measure_end();
+    if (status == STATUS_OK) {
+        advise_print(&found, terminal_has_utf8(), stdout);
+        status = write_files(c, &found, write_advice);
+    }
+    if (status == STATUS_OK && found.bench.interrupted)
+        status = fail_interrupted(c->command);
+    advise_report_free(&found);
+    return status;
+}
+
+static int run_advise(int argc, char **argv)
+{
+    advise_options o = {.what = NULL};
+    comparison c = {.command = &command_advise, .bench = &o.bench};
+    int64_t seconds = 0;
+    price_list prices;
+    const option options[] = {
+        COMPARISON_OPTIONS(c, o.bench), /* and of advise alone: */
+        DATA_OPTION(o.bench.data),
+        {"epochs", "N", "epochs in all; the recipe's without", OPTION_INT, &o.epochs, 1, INT32_MAX},
+        {"price", "D=N/h,...", "what an hour costs: cpu=0.08/h,gpu=0.53 EUR/h", OPTION_TEXT,
+         &o.price, 0, 0},
+        {"seconds", "N", "measure for so long; 50 without", OPTION_INT, &seconds, 1, 3600},
+        {.name = NULL}};
+    operands found;
+    int status;
+    if (!options_parse(&command_advise, options, argc, argv, 1, 1, "one RECIPE or WORKLOAD", &found,
+                       &status))
+        return status;
+    if (price_parse(o.price, &prices) != CORNU_OK)
+        return fail_usage(&command_advise, "--%s", cornu_last_error());
+    if (!begin(&c, &status))
+        return status;
+    o.what = found.item[0];
+    o.bench.seconds = (double)seconds;
+    return advise(&c, &o);
+}
+
+const command command_advise = {
+    "advise",
+    "is a GPU worth it? time, energy and money of a training on each device",
+    "RECIPE|WORKLOAD [--device all|D,...] [--price cpu=0.08/h,gpu=0.53/h] [--OPTION...]",
+    "Measures, in about a minute, what a step takes on each device and with which batch, and "
+    "forecasts\n"
+    "the time to the end of the planned epochs, validations and the decoding of pictures "
+    "included.\n"
+    "Without --device all but reference are measured; GPUs that are not here are estimated from\n"
+    "published figures. Energy is told where the processors (powercap, often for "
+    "root alone) or the GPU (NVML) count\n"
+    "it, money where --price says what an hour costs. Nothing is trained or kept.\n",
+    run_advise,
+    .alone = true};

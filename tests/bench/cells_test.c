@@ -70,8 +70,7 @@ static void the_fastest_published_epoch_on_the_kind_of_device_is_shown(void **st
 static void options_that_contradict_each_other_are_refused(void **state)
 {
     (void)state;
-    const bench_options cases[] = {{.quick = true, .full = true},
-                                   {.steps = -1},
+    const bench_options cases[] = {{.steps = -1},
                                    {.batch = -1},
                                    {.threads = -1},
                                    {.workloads = (const char *const[]){"none", NULL}}};

@@ -117,7 +117,6 @@ static void what_is_wrong_is_said_before_anything_is_measured(void **state)
         {{"advise", "none.yaml"}, "none.yaml", 1},
         {{"bench", "--sweep", "steps"}, "sweep: found \"steps\"", 2},
         {{"bench", "--sweep", "batch", "--batch", "3"}, "found --sweep and --batch", 2},
-        {{"bench", "--sweep", "batch", "--full"}, "found --sweep and --full", 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         program p = program_run(cases[i].arguments);

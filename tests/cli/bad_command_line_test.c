@@ -135,7 +135,6 @@ static const bad_case cases[] = {
     {{"env", "all"}, 2, "expected only options"},
     {{"bench", "cifar10-mpl"}, 2, "did you mean cifar10-mlp?"},
     {{"bench", "--device", "tpu"}, 2, "--device tpu"},
-    {{"bench", "--quick", "--full"}, 2, "--quick and --full"},
     {{"bench", "--steps", "0"}, 2, "--steps"},
     {{"bench", "--batch", "x"}, 2, "--batch"},
     {{"bench", "--json", "no/such/b.json"}, 1, "b.json: cannot write"},

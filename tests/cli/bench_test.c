@@ -170,28 +170,6 @@ static void mnist_is_taken_where_it_is_found(void **state)
     program_free(&p);
 }
 
-static void full_runs_the_published_schedule_and_tests_it(void **state)
-{
-    (void)state;
-    if (SANITIZED) /* a minute of fit and evaluate, which other tests call */
-        skip();
-    made_mnist("mnist", 100, 20, 0);
-    program p = program_run(ARGUMENTS("bench", "mnist-cnn-2", "--full", "--batch", BATCH, "--data",
-                                      ".", "--json", "b.json"));
-    assert_int_equal(p.status, 0);
-    assert_non_null(strstr(p.out, "Full schedule of mnist-cnn-2 on cpu (mnist): "));
-    must_fit_80_columns(p.out);
-    json_t *report = json_load_file(scratch_path("b.json"), 0, NULL);
-    const json_t *result = json_array_get(json_object_get(report, "results"), 0);
-    assert_int_equal(json_integer_value(json_object_get(result, "batch")), SAMPLES);
-    const json_t *full = json_object_get(result, "full");
-    assert_true(json_number_value(json_object_get(full, "seconds")) > 0);
-    double accuracy = json_number_value(json_object_get(full, "test_accuracy"));
-    assert_true(accuracy >= 0 && accuracy <= 1);
-    json_decref(report);
-    program_free(&p);
-}
-
 /* Whatever --help lists can be timed: an unknown one would be refused before the device is. */
 static void every_workload_that_help_lists_can_be_timed(void **state)
 {
@@ -217,8 +195,6 @@ int main(void)
                                         scratch_close),
         cmocka_unit_test_setup_teardown(mnist_is_taken_where_it_is_found, made_open, scratch_close),
         cmocka_unit_test_setup_teardown(every_workload_that_help_lists_can_be_timed, made_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(full_runs_the_published_schedule_and_tests_it, made_open,
                                         scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,6 @@ typedef struct tag_kind {
 static const tag_kind scalars = {"scalars", CLASS_SCALAR, NULL, 0};
 static const tag_kind histograms = {"histograms", CLASS_TENSOR, NULL, 0};
 static const tag_kind pictures_kind = {"images", CLASS_BLOBS, NULL, 0};
-static const tag_kind texts = {"text", CLASS_TENSOR, NULL, 0};
 static const tag_kind networks = {"graph_keras_model", CLASS_UNKNOWN, "1", 1};
 static const tag_kind profiles = {"graph_run_metadata", CLASS_UNKNOWN, "1", 1};
 
@@ -218,12 +217,6 @@ cornu_status event_file_operations(event_file *f, const char *tag, int64_t step,
 {
     ProtobufCBinaryData content = {size, (uint8_t *)(uintptr_t)packed};
     return write_strings(f, &profiles, tag, step, &content, 1);
-}
-
-cornu_status event_file_text(event_file *f, const char *tag, int64_t step, const char *markdown)
-{
-    ProtobufCBinaryData content = {strlen(markdown), (uint8_t *)(uintptr_t)markdown};
-    return write_strings(f, &texts, tag, step, &content, 1);
 }
 
 /* The plugin's row: width, height, and each picture. */

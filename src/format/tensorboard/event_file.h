@@ -27,8 +27,6 @@ cornu_status event_file_network(event_file *f, const char *json);
 /* The operations of a step, as event_operations_pack makes them: a graph with times. */
 cornu_status event_file_operations(event_file *f, const char *tag, int64_t step, const void *packed,
                                    size_t size);
-/* A text in Markdown. */
-cornu_status event_file_text(event_file *f, const char *tag, int64_t step, const char *markdown);
 /* Pictures of one size under one tag. */
 cornu_status event_file_pictures(event_file *f, const char *tag, int64_t step, int64_t height,
                                  int64_t width, const event_picture *pictures, int count);
