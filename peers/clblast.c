@@ -9,7 +9,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include "base/clock.h"
 #include "base/statistics.h"
-#include "bench/published.h"
+#include "bench/report.h"
 #include "device/device.h"
 #include <clblast_c.h>
 #include <stdio.h>

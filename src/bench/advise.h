@@ -3,8 +3,8 @@
 #ifndef BENCH_ADVISE_H
 #define BENCH_ADVISE_H
 
-#include "bench/options.h"
-#include "bench/price.h"
+#include "bench/bench.h"
+#include "bench/cost.h"
 #include "bench/report.h"
 
 typedef struct advise_options {

@@ -1,11 +1,64 @@
+/* Candidates that are measured together, in turns by round. */
+#include "bench/bench.h"
 #include "base/memory.h"
-#include "bench/room.h"
+#include "bench/baseline.h"
+#include "bench/candidate.h"
+#include "bench/cost.h"
+#include "bench/show.h"
+#include "bench/sweep.h"
 #include "device/roofline.h"
 #include <cornu/tables.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* The maximum number of candidates that are open at once. */
+enum { GROUP_MOST = 64 };
+typedef struct compared {
+    char name[64];
+    cornu_status failed; /* it could not be opened, or its limits not be measured; and the reason */
+    char why[BENCH_REASON];
+} compared;
+
+typedef struct bench {
+    const bench_options *options;
+    bench_report *report;
+    bench_effort effort;
+    device *host; /* "cpu": the machine's limits and probes */
+    compared devices[BENCH_DEVICES_MOST];
+    int device_count;
+    bench_baseline baseline;
+    candidate group[GROUP_MOST];
+    int group_count;
+    cornu_status first_failure; /* of a candidate */
+    energy energy;              /* of the host's processors */
+    double began;
+    int round;          /* of the current group */
+    double group_began; /* time of its first round */
+    /* For a sweep: options with each of its batches; data for all of them. */
+    bench_options swept[SWEEP_BATCHES_MOST];
+    bench_data *kept;
+} bench;
+
+static void notice(const bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void notice(const bench *b, const char *format, ...)
+{
+    char line[256];
+    va_list arguments;
+    if (!b->options->on_notice)
+        return;
+    va_start(arguments, format);
+    printable_v(line, sizeof line, format, arguments);
+    va_end(arguments);
+    b->options->on_notice(b->options->user, line);
+}
+
+static bool is_stopped(const bench *b)
+{
+    return b->options->should_stop && b->options->should_stop(b->options->user);
+}
 
 /* ---- the devices and workloads ---------------------------------------------------------- */
 
@@ -19,7 +72,7 @@ static cornu_status measure_device(bench *b, const device_id *id, const cornu_de
     cornu_status status = CORNU_OK;
     if (d->ops->limits && !d->ops->probe) {
         bench_device *to = &r->devices[r->device_count];
-        bench_notice(b, "%s: measuring its limits", info->name);
+        notice(b, "%s: measuring its limits", info->name);
         to->info = *info;
         status = d->ops->limits(d, &to->limits);
         r->device_count += status == CORNU_OK;
@@ -110,7 +163,8 @@ bool bench_wants(const bench_options *options, const char *name)
     return false;
 }
 
-const bench_workload *bench_workloads_of(const bench *b)
+/* The table's workloads, or the options' own. */
+static const bench_workload *workloads_of(const bench *b)
 {
     return b->options->subject ? b->options->subject : bench_workloads;
 }
@@ -143,15 +197,358 @@ static cornu_status check_data(const bench_options *options)
     return *first ? status_fail(CORNU_NOT_FOUND, "%s", first) : CORNU_OK;
 }
 
+/* ---- candidates in turns, round by round ---------------------------------------------------- */
+
+/* Seconds for timing a step of evaluation. */
+static const double VALIDATION_SECONDS = 0.3;
+
+/* All candidates go on until all are stable, so that a change of the machine affects all alike. */
+static bool group_is_finished(const bench *b)
+{
+    bool all_stable = true, all_done = true;
+    for (int i = 0; i < b->group_count; i++) {
+        const candidate *c = &b->group[i];
+        all_done &= c->done;
+        all_stable &= c->done || candidate_is_stable(c, &b->effort);
+    }
+    return all_done || all_stable;
+}
+
+/* A failure of its device ends one candidate; the others go on. */
+static cornu_status settle(candidate *c, cornu_status status)
+{
+    char why[BENCH_REASON];
+    if (status == CORNU_OK || status == CORNU_STOPPED)
+        return status;
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    candidate_fail(c, status, why);
+    return CORNU_OK;
+}
+
+static cornu_status warm_up(bench *b, candidate *c)
+{
+    if (c->failed)
+        return CORNU_OK;
+    notice(b, "%s on %s: warming up", c->workload->name, c->device);
+    (void)energy_since(&b->energy);
+    double begin = clock_seconds();
+    cornu_status status = candidate_warm_up(c, b->options, &b->effort);
+    double joules = energy_since(&b->energy);
+    if (status == CORNU_OK &&
+        c->rounds > 0) /* a slow step counts as a round, and may be the only one */
+        candidate_meter(c, joules, clock_seconds() - begin);
+    return settle(c, status);
+}
+
+/* The maximum of seconds that its rounds will take. */
+static double seconds_left(const candidate *c, const bench_effort *effort)
+{
+    if (c->done || c->failed || c->rounds == 0)
+        return 0;
+    double by_time = fmax(effort->budget_seconds - c->seconds, 0);
+    double by_rounds = (effort->rounds_most - c->rounds) * c->seconds / c->rounds;
+    return fmin(by_time, by_rounds);
+}
+
+/* Probes and other work between rounds take a proportional share of the time so far. */
+static void notice_round(const bench *b, const candidate *c, int round)
+{
+    char left[DURATION_TEXT];
+    double counted = 0, most = 0;
+    for (int i = 0; i < b->group_count; i++) {
+        counted += b->group[i].seconds;
+        most += seconds_left(&b->group[i], &b->effort);
+    }
+    double all = clock_seconds() - b->group_began;
+    double factor = round > 1 && counted > 0 ? fmax(all / counted, 1) : 1;
+    if (round == 1)
+        notice(b, "%s on %s: round 1 of %d to %d", c->workload->name, c->device,
+               b->effort.rounds_least, b->effort.rounds_most);
+    else
+        notice(b, "%s on %s: round %d of %d to %d, at most %s left", c->workload->name, c->device,
+               round, b->effort.rounds_least, b->effort.rounds_most,
+               duration_show(most * factor, left));
+}
+
+/* On the host's cores an arithmetic probe precedes each round, and memory probes surround it. */
+static cornu_status run_round(bench *b, candidate *c, int round)
+{
+    double probe = NAN;
+    if (c->done)
+        return CORNU_OK;
+    notice_round(b, c, round);
+    if (!bench_device_of(b->report, c->device))
+        probe = b->host->ops->probe(b->host);
+    if (probe > b->report->limits.fma)
+        b->report->limits.fma = probe; /* the machine was busy when the limit was measured */
+    double memory = candidate_memory_probe(c, &b->effort);
+    (void)energy_since(&b->energy);
+    double begin = clock_seconds();
+    cornu_status status = candidate_round(c, probe, &b->effort);
+    double joules = energy_since(&b->energy);
+    if (status == CORNU_OK) {
+        candidate_meter(c, joules, clock_seconds() - begin);
+        c->memory[c->rounds - 1] = sqrt(memory * candidate_memory_probe(c, &b->effort));
+    }
+    return settle(c, status);
+}
+
+/* For the batch that will be used for training. */
+static cornu_status time_validation(bench *b, candidate *c)
+{
+    bool wanted = !b->options->main_batch || c->batch == b->options->main_batch;
+    if (!b->options->validation || !wanted || c->failed)
+        return CORNU_OK;
+    return settle(c, candidate_validate(c, VALIDATION_SECONDS));
+}
+
+static cornu_status measure_group(bench *b)
+{
+    for (int i = 0; i < b->group_count; i++)
+        TRY(warm_up(b, &b->group[i]));
+    b->group_began = clock_seconds();
+    for (b->round = 1; !group_is_finished(b); b->round++)
+        for (int i = 0; i < b->group_count; i++) {
+            if (is_stopped(b))
+                return status_fail(CORNU_STOPPED, "bench: stopped");
+            TRY(run_round(b, &b->group[i], b->round));
+        }
+    b->round = 0;
+    for (int i = 0; i < b->group_count; i++)
+        TRY(time_validation(b, &b->group[i]));
+    return CORNU_OK;
+}
+
+/* `stopped`: keep the candidates that had their turn; no more is measured. */
+static cornu_status keep_results(bench *b, bool stopped)
+{
+    bench_report *r = b->report;
+    bench_options with = *b->options;
+    with.operations = with.operations && !stopped;
+    for (int i = 0; i < b->group_count; i++) {
+        candidate *c = &b->group[i];
+        if (stopped && (c->failed || c->rounds == 0))
+            continue;
+        TRY(memory_grow(&r->results, &r->capacity, (size_t)r->count + 1, sizeof *r->results));
+        bench_result *result = &r->results[r->count];
+        *result = (bench_result){0};
+        TRY(settle(c, candidate_result(c, result)));
+        r->count++; /* its memory is freed with the report */
+        TRY(settle(c, candidate_details(c, &with, result)));
+        if (c->failed) {
+            bench_result_forget(result);
+            b->first_failure = b->first_failure ? b->first_failure : c->failed;
+            TRY(candidate_result(c, result));
+        }
+        if (c->rounds > 0 && c->rounds < 3 && !b->options->batches)
+            TRY(bench_note(r, "%s on %s: %lld step%s only, as each takes %.1f s", c->workload->name,
+                           c->device, (long long)c->steps, PLURAL(c->steps, "", "s"),
+                           c->ms[0] / 1e3));
+    }
+    return CORNU_OK;
+}
+
+static void group_close(bench *b)
+{
+    for (int i = 0; i < b->group_count; i++)
+        candidate_close(&b->group[i]);
+    b->group_count = 0;
+}
+
+/* Measure the open candidates, keep the results, and close them. */
+static cornu_status group_finish(bench *b)
+{
+    cornu_status status = measure_group(b);
+    bool stopped = status == CORNU_STOPPED && b->options->keeps_stopped;
+    if (status == CORNU_OK || stopped) {
+        cornu_status kept = keep_results(b, stopped);
+        status = kept == CORNU_OK ? status : kept;
+    }
+    group_close(b);
+    return status;
+}
+
+/* Will it fit into memory beside the open candidates? */
+static bool fits(const bench *b, const bench_workload *w, const compared *on,
+                 const bench_options *with)
+{
+    double bytes;
+    if (b->group_count >= GROUP_MOST)
+        return false;
+    if (b->group_count == 0 || on->failed)
+        return true;
+    if (candidate_memory(w, on->name, with, &bytes) != CORNU_OK)
+        return true; /* opening it reports the error */
+    return bytes < 0.9 * (double)memory_available();
+}
+
+/* The data that an open candidate already reads, or NULL. */
+static bench_data *data_of(const bench *b, const bench_workload *w)
+{
+    for (int i = 0; i < b->group_count; i++)
+        if (b->group[i].workload == w && b->group[i].data)
+            return b->group[i].data;
+    if (b->options->subject)
+        return b->options->read;
+    return b->kept && b->kept->workload == w ? b->kept : NULL;
+}
+
+/* Open one more candidate; where memory is short, first measure and close the open ones. `with`:
+   the options, in a sweep with a batch of their own. Without the workload's data no device can be
+   measured, and the comparison fails; any other failure belongs to the device. */
+static cornu_status group_add(bench *b, const bench_workload *w, const compared *on,
+                              const bench_options *with)
+{
+    if (!fits(b, w, on, with))
+        TRY(group_finish(b));
+    candidate *c = &b->group[b->group_count++];
+    if (on->failed) {
+        *c = (candidate){.workload = w, .device = on->name};
+        candidate_fail(c, on->failed, on->why);
+        return CORNU_OK;
+    }
+    notice(b, "%s on %s: opening", w->name, on->name);
+    cornu_status status =
+        candidate_open(c, w, on->name, data_of(b, w), with, &b->effort, b->report);
+    if (status != CORNU_OK && status != CORNU_OUT_OF_MEMORY)
+        return status_prefix(status, "%s on %s", w->name, on->name);
+    if (status == CORNU_OK)
+        status = candidate_start(c, with);
+    return settle(c, status);
+}
+
+/* ---- one batch after another ---------------------------------------------------------------- */
+
+/* The workloads with one batch after another. */
+/* In a sweep, for each batch; and for the batch of the options, if it is among them. */
+static const bench_effort SWEPT = {.warm_up_seconds = 0.1,
+                                   .round_seconds = 0.05,
+                                   .budget_seconds = 0.5,
+                                   .patience_seconds = 2.5,
+                                   .rounds_least = 5,
+                                   .rounds_most = 30};
+static const bench_effort SWEPT_LONGEST = {.warm_up_seconds = 0.3,
+                                           .round_seconds = 0.15,
+                                           .budget_seconds = 3,
+                                           .patience_seconds = 5,
+                                           .rounds_least = 12,
+                                           .rounds_most = 60};
+/* Seconds per batch and device besides its rounds. */
+static const double SWEPT_OPENING_SECONDS = 0.4;
+
+static cornu_status leave_out(bench *b, const bench_workload *w, const compared *on, int64_t batch,
+                              const char *why)
+{
+    candidate *c = &b->group[b->group_count++];
+    *c = (candidate){.workload = w, .device = on->name, .batch = batch};
+    candidate_fail(c, CORNU_UNSUPPORTED, why);
+    return CORNU_OK;
+}
+
+/* Seconds that a batch will take on a device, as far as is known: opening it (drivers may compile),
+   and its rounds. */
+static double cost_of(const bench *b, const bench_workload *w, const compared *on, int64_t batch)
+{
+    double opening = SWEPT_OPENING_SECONDS;
+    double step = sweep_predict_ms(b->report, w->name, on->name, batch) / 1e3;
+    for (int i = 0; i < b->report->count; i++) {
+        const bench_result *r = &b->report->results[i];
+        if (strcmp(r->device, on->name) == 0 && !*r->failed)
+            opening = fmax(opening, r->cold_seconds);
+    }
+    return opening + fmax(b->effort.budget_seconds, 3 * step);
+}
+
+static bool is_in_time(const bench *b, const bench_workload *w, const compared *on,
+                       const bench_options *with)
+{
+    double end = clock_seconds() - b->began + cost_of(b, w, on, with->batch);
+    return with->seconds <= 0 || end <= with->seconds || with->batch == with->main_batch;
+}
+
+/* One batch on one device, if a step is not too slow and there is time. */
+static cornu_status sweep_device(bench *b, const bench_workload *w, const compared *on,
+                                 const bench_options *with)
+{
+    char why[BENCH_REASON];
+    double step = sweep_predict_ms(b->report, w->name, on->name, with->batch) / 1e3;
+    if (step > b->effort.patience_seconds) {
+        snprintf(why, sizeof why, "left out: a step would take about %.0f s", step);
+        return leave_out(b, w, on, with->batch, why);
+    }
+    if (is_in_time(b, w, on, with))
+        return group_add(b, w, on, with);
+    return bench_note(b->report, "%s: not measured with every batch: the time was used up",
+                      on->name);
+}
+
+/* One batch on all devices for which there is time. */
+static cornu_status sweep_one(bench *b, const bench_workload *w, const bench_options *with)
+{
+    b->effort = with->batch == with->main_batch ? SWEPT_LONGEST : SWEPT;
+    for (int d = 0; d < b->device_count; d++) {
+        const compared *on = &b->devices[d];
+        if (is_stopped(b))
+            return status_fail(CORNU_STOPPED, "bench: stopped");
+        TRY(sweep_device(b, w, on, with));
+    }
+    return group_finish(b);
+}
+
+static cornu_status open_kept(bench *b, const bench_workload *w, int64_t batch)
+{
+    cornu_model *model;
+    if (b->options->subject)
+        return CORNU_OK;
+    TRY(cornu_model_open(w->name, &model));
+    bench_data_close(b->kept);
+    b->kept = NULL;
+    cornu_status status = bench_data_open(w, model, batch, b->options, b->report, &b->kept);
+    cornu_model_close(model);
+    return status;
+}
+
+static cornu_status sweep_workload(bench *b, const bench_workload *w)
+{
+    const int64_t *batches = b->options->batches;
+    bool done[SWEEP_BATCHES_MOST] = {false};
+    int count = 0, own = -1;
+    for (; batches[count]; count++)
+        own = batches[count] == b->options->main_batch ? count : own;
+    TRY(open_kept(b, w, batches[count - 1]));
+    const bench_data *data = b->options->subject ? b->options->read : b->kept;
+    for (int step = 0, i; (i = sweep_next(batches, done)) >= 0; step++) {
+        i = step == 1 && own >= 0 && !done[own] ? own : i;
+        done[i] = true;
+        if (batches[i] > data->data->block[CORNU_TRAIN].count)
+            continue;
+        b->swept[i] = *b->options;
+        b->swept[i].batch = batches[i];
+        TRY(sweep_one(b, w, &b->swept[i]));
+    }
+    return CORNU_OK;
+}
+
+/* All workloads with all options->batches; sorts the results. */
+static cornu_status sweep_all(bench *b)
+{
+    cornu_status status = CORNU_OK;
+    for (const bench_workload *w = workloads_of(b); w->name && status == CORNU_OK; w++)
+        if (bench_wants(b->options, w->name))
+            status = sweep_workload(b, w);
+    sweep_sort(b->report);
+    return status;
+}
+
 /* ---- all together ----------------------------------------------------------------------- */
 
 static cornu_status measure_all(bench *b)
 {
-    for (const bench_workload *w = bench_workloads_of(b); w->name; w++)
+    for (const bench_workload *w = workloads_of(b); w->name; w++)
         for (int d = 0; d < b->device_count; d++) {
             if (!bench_wants(b->options, w->name))
                 continue;
-            if (bench_stopped(b))
+            if (is_stopped(b))
                 return status_fail(CORNU_STOPPED, "bench: stopped");
             TRY(group_add(b, w, &b->devices[d], b->options));
         }
@@ -196,7 +593,7 @@ static cornu_status measure_everything(bench *b)
 static cornu_status measure_limits_again(bench *b)
 {
     device_limits again;
-    bench_notice(b, "measuring the machine's limits again");
+    notice(b, "measuring the machine's limits again");
     TRY(b->host->ops->limits(b->host, &again));
     roofline_raise(&b->report->limits, &again);
     for (int i = 0; i < b->report->device_count; i++) {
@@ -279,7 +676,7 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
     report->settings = (bench_settings){.quick = options->quick,
                                         .exact_convolution = options->exact_convolution,
                                         .steps = options->steps};
-    bench_notice(b, "measuring the machine's limits");
+    notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));
     TRY_GOTO(measure_everything(b));
     TRY_GOTO(check_measured(b));

@@ -2,9 +2,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/statistics.h"
-#include "bench/contender.h"
-#include "bench/published.h"
-#include "bench/room.h"
+#include "bench/candidate.h"
+#include "bench/report.h"
 #include "parallel/ranks.h"
 #include "train/shards.h"
 #include <cornu/parallel.h>
@@ -116,7 +115,7 @@ static cornu_status measure_messages(cornu_ranks *r, ranks_report *report)
 
 typedef struct racer {
     cornu_ranks *ranks;
-    contender own; /* a step of this rank's samples */
+    candidate own; /* a step of this rank's samples */
     shards *shards;
     int64_t batch; /* of all ranks together */
     int64_t *index;
@@ -281,11 +280,11 @@ static cornu_status open_racer(racer *c, const bench_workload *w, const ranks_op
     own->batch = c->batch / ranks;
     c->ranks = o->ranks;
     const char *on = o->bench->device ? o->bench->device : "cpu";
-    TRY(contender_open(&c->own, w, on, NULL, own, &effort, notes));
+    TRY(candidate_open(&c->own, w, on, NULL, own, &effort, notes));
     if (c->batch > c->own.samples.count)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at most the %jd samples",
                            (intmax_t)c->batch, (intmax_t)c->own.samples.count);
-    TRY(contender_start(&c->own, own));
+    TRY(candidate_start(&c->own, own));
     TRY(memory_new((size_t)c->batch, sizeof *c->index, "batch", &c->index));
     shards_options of_shards = {.count = ranks,
                                 .ranks = o->ranks,
@@ -314,7 +313,7 @@ static cornu_status measure_workload(const bench_workload *w, const ranks_option
         status = measure_sum(&c, out);
     report->count++; /* its memory is freed with the report */
     shards_close(c.shards);
-    contender_close(&c.own);
+    candidate_close(&c.own);
     free(c.index);
     bench_report_free(&notes);
     return status;

@@ -3,7 +3,7 @@
 #ifndef BENCH_RANKS_H
 #define BENCH_RANKS_H
 
-#include "bench/options.h"
+#include "bench/bench.h"
 #include "bench/wires.h"
 #include "parallel/ranks.h"
 #include <stdio.h>

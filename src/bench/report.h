@@ -1,14 +1,44 @@
-/* The results of a comparison, as figures, as a table and as JSON. */
+/* The results of a comparison, as figures, as columns of tables and as JSON; with what was
+   published for the workloads, and the machine. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
+#include "base/memory.h"
 #include "base/statistics.h"
-#include "bench/machine.h"
 #include "device/device.h"
 #include "step/plan.h"
 #include <cornu/tables.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
+
+/* One row of the workload table (published.def). */
+typedef struct bench_workload {
+    const char *name;
+    int64_t epoch_samples;
+    int epochs;
+    const char *substitute; /* data set of the same shape, or NULL */
+} bench_workload;
+extern const bench_workload bench_workloads[]; /* name NULL at the end */
+
+/* Published figures: published.def. */
+typedef struct published_figure {
+    const char *workload, *device_kind /* "cpu", "gpu" or "tpu" */, *hardware;
+    double epoch_seconds; /* 0 where not given */
+    double total_seconds; /* of all epochs */
+    double accuracy;
+    const char *note; /* the run and samples of the figures */
+} published_figure;
+extern const published_figure published_figures[]; /* workload NULL at the end */
+
+typedef struct bench_machine {
+    char cpu[128], system[128];
+    int cores; /* physical cores that this process may use */
+    int64_t memory_bytes;
+    const char *compiler; /* its name, "GCC" or "clang", and version */
+} bench_machine;
+
+void bench_machine_read(bench_machine *machine);
 
 enum { BENCH_REASON = 512 };
 
@@ -139,5 +169,29 @@ cornu_status bench_make_json(bench_report *report);
 /* Write report->json, or that of another report, to a file, atomically. NULL fails for lack of
    memory. */
 cornu_status bench_write_json(const json_t *all, const char *path);
+
+typedef struct bench_column {
+    const char *key;     /* in CSV */
+    const char *heading; /* for people; NULL: only for programs */
+    int digits;          /* digits shown to people; 0: a text */
+    double (*number)(const bench_report *report, const bench_result *r); /* NAN: none */
+    const char *(*text)(const bench_report *report, const bench_result *r);
+} bench_column;
+extern const bench_column bench_columns[]; /* key NULL at the end */
+/* The column with the key (up to a "="); if there is none, the last, whose key is NULL. */
+const bench_column *bench_column_named(const char *key);
+
+/* "generated pixels", or the name of the data set. */
+const char *bench_data_shown(const bench_report *report, const bench_result *r);
+/* Does other data stand in for the workload's own? */
+bool bench_is_substitute(const bench_result *r);
+/* The fastest published epoch on this kind of device; 0: none. */
+double bench_published_epoch(const char *workload, const char *kind);
+/* The results as a table, appended to `t`. */
+typedef void bench_table(const bench_report *report, text *t);
+bench_table bench_csv, bench_markdown;
+/* The same as a file, atomically, or ("-") on `out`. */
+cornu_status bench_write_table(const bench_report *report, bench_table *table, const char *path,
+                               FILE *out);
 
 #endif

@@ -1,11 +1,8 @@
 /* The report on a terminal: at most 80 columns. */
 #include "base/status.h"
 #include "bench/baseline.h"
-#include "bench/columns.h"
-#include "bench/published.h"
 #include "bench/report.h"
-#include "bench/sentence.h"
-#include "bench/wrap.h"
+#include "bench/show.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Versions of everything that may affect a result, for bug reports. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "bench/machine.h"
+#include "bench/report.h"
 #include <archive.h>
 #include <cornu/tables.h>
 #include <curl/curl.h>

@@ -1,5 +1,5 @@
 #include "cli/new.h"
-#include "bench/stream.h"
+#include "bench/show.h"
 #include <cornu/images.h>
 #include <errno.h>
 #include <fcntl.h>

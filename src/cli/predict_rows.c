@@ -1,6 +1,5 @@
 /* Predictions as lines of text, as CSV (RFC 4180) or as a JSON array: see predict.h. */
-#include "bench/csv_cell.h"
-#include "bench/stream.h"
+#include "bench/show.h"
 #include "cli/predict.h"
 #include <cornu/report.h>
 #include <errno.h>

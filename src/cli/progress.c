@@ -1,5 +1,5 @@
 /* Progress lines in Keras's form. */
-#include "bench/duration.h"
+#include "bench/show.h"
 #include "cli/cli.h"
 #include <math.h>
 #include <poll.h>

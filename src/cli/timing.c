@@ -1,5 +1,5 @@
 /* How long it took. */
-#include "bench/duration.h"
+#include "bench/show.h"
 #include "cli/cli.h"
 #include <time.h>
 

@@ -1,6 +1,5 @@
 /* The runs of a sweep: their command lines and their results. */
-#include "bench/duration.h"
-#include "bench/wrap.h"
+#include "bench/show.h"
 #include "cli/train_sweep.h"
 #include <cornu/parallel.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 /* The results of a sweep's runs: read from their tables of epochs, printed as one table. */
-#include "bench/duration.h"
-#include "bench/wrap.h"
+#include "bench/show.h"
 #include "cli/trials.h"
 #include <math.h>
 #include <stdlib.h>

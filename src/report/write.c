@@ -1,6 +1,7 @@
 /* The report as JSON (docs/evaluation.md) and as a file. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "format/page/page.h"
 #include "report/report.h"
 #include <cornu/report.h>
 #include <math.h>
@@ -111,19 +112,12 @@ cornu_status cornu_report_json(const cornu_report *r, char **out)
 
 static cornu_status write_json(const cornu_report *r, const char *path)
 {
-    file_write file = {0};
+    text t = {0};
     char *json;
-    cornu_status status;
     TRY(cornu_report_json(r, &json));
-    TRY_GOTO(file_write_open(path, &file));
-    TRY_GOTO(file_write_bytes(&file, json, strlen(json)));
-    TRY_GOTO(file_write_bytes(&file, "\n", 1));
-    TRY_GOTO(file_write_commit(&file));
-done:
-    if (status != CORNU_OK)
-        file_write_abandon(&file);
+    text_add(&t, "%s\n", json);
     cornu_free(json);
-    return status;
+    return page_write(&t, path);
 }
 
 static cornu_status write_picture(const cornu_report *r, const char *path)

@@ -1,8 +1,8 @@
 /* Is a GPU worth it? Prices, energy counters, sweeps and the sentence, from made-up
    measurements. */
 #include "bench/advise.h"
-#include "bench/duration.h"
-#include "bench/energy.h"
+#include "bench/show.h"
+#include "bench/cost.h"
 #include "bench/sweep.h"
 #include "support/runs.h"
 #include "support/scratch.h"

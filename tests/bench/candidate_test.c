@@ -1,7 +1,7 @@
 /* A workload while it is timed: the estimate of its memory against the memory it takes, and its
    data.
  */
-#include "bench/contender.h"
+#include "bench/candidate.h"
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/sanitized.h"
@@ -41,7 +41,7 @@ static const bench_workload *workload(const char *name)
 }
 
 /* The maximum of a kernel's scratch memory. */
-static double scratch_of(const contender *c)
+static double scratch_of(const candidate *c)
 {
     const int count = c->plan->plan->op_count;
     kernel_choice *choices = calloc((size_t)count, sizeof *choices);
@@ -55,12 +55,12 @@ static double scratch_of(const contender *c)
 }
 
 /* A batch so large that buffers dominate. */
-static void what_a_contender_takes_is_what_is_measured(void **state)
+static void what_a_candidate_takes_is_what_is_measured(void **state)
 {
     (void)state;
     if (SANITIZED)
         skip(); /* sanitizers keep memory of their own */
-    static contender c;
+    static candidate c;
     const int64_t batch = 4096;
     const bench_workload *w = workload("cifar100-mlp");
     bench_options options = {.quick = true, .batch = batch, .data = "/nonexistent"};
@@ -72,14 +72,14 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
     double estimate;
     expect_ok(cornu_model_open(w->name, &model));
     expect_ok(bench_data_open(w, model, batch, &options, &report, &data));
-    expect_ok(contender_memory(w, "cpu", &options, &estimate));
+    expect_ok(candidate_memory(w, "cpu", &options, &estimate));
     data->users++;
     double before = resident();
-    expect_ok(contender_open(&c, w, "cpu", data, &options, &effort, &report));
-    expect_ok(contender_start(&c, &options));
-    expect_ok(contender_warm_up(&c, &options, &effort));
-    expect_ok(contender_round(&c, 1, &effort));
-    expect_ok(contender_result(&c, &result));
+    expect_ok(candidate_open(&c, w, "cpu", data, &options, &effort, &report));
+    expect_ok(candidate_start(&c, &options));
+    expect_ok(candidate_warm_up(&c, &options, &effort));
+    expect_ok(candidate_round(&c, 1, &effort));
+    expect_ok(candidate_result(&c, &result));
     double taken = resident() - before;
     const double weights = 4 * 1730404.0, variables = 3 * weights; /* with Adam's slots */
     double said =
@@ -90,7 +90,7 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
                  buffers / 1e6);
     /* Scratch memory may take as much as the buffers. */
     assert_true(estimate == variables + weights + 2 * buffers);
-    contender_close(&c);
+    candidate_close(&c);
     bench_data_close(data);
     cornu_model_close(model);
     bench_report_free(&report);
@@ -99,28 +99,28 @@ static void what_a_contender_takes_is_what_is_measured(void **state)
 static void what_was_never_measured_has_no_figure(void **state)
 {
     (void)state;
-    static contender c;
+    static candidate c;
     const bench_workload *w = workload("mnist-cnn-2");
     bench_options options = {.quick = true, .batch = 8, .data = "/nonexistent"};
     bench_effort effort = {.warm_up_seconds = 0.01, .round_seconds = 0.01, .rounds_most = 4};
     bench_report report = {.count = 0};
     bench_result result;
-    expect_ok(contender_open(&c, w, "cpu", NULL, &options, &effort, &report));
-    expect_ok(contender_start(&c, &options));
-    expect_ok(contender_warm_up(&c, &options, &effort));
-    expect_ok(contender_round(&c, NAN, &effort));
-    expect_ok(contender_result(&c, &result));
+    expect_ok(candidate_open(&c, w, "cpu", NULL, &options, &effort, &report));
+    expect_ok(candidate_start(&c, &options));
+    expect_ok(candidate_warm_up(&c, &options, &effort));
+    expect_ok(candidate_round(&c, NAN, &effort));
+    expect_ok(candidate_result(&c, &result));
     assert_true(isnan(result.host_watts) && isnan(result.watts));
     assert_true(isnan(result.joules_per_epoch) && isnan(result.clock_mhz));
     assert_true(isnan(result.probe_low) && isnan(result.probe_median));
     assert_true(isnan(result.validation_ms));
     /* Seconds without a counter are not a saving. */
-    contender_meter(&c, NAN, 100);
-    contender_meter(&c, 5, 2);
-    contender_meter(&c, NAN, 100);
-    expect_ok(contender_result(&c, &result));
+    candidate_meter(&c, NAN, 100);
+    candidate_meter(&c, 5, 2);
+    candidate_meter(&c, NAN, 100);
+    expect_ok(candidate_result(&c, &result));
     assert_true(result.host_watts == 2.5);
-    contender_close(&c);
+    candidate_close(&c);
     bench_report_free(&report);
 }
 
@@ -207,7 +207,7 @@ static void a_folder_without_a_readable_picture_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_contender_takes_is_what_is_measured),
+        cmocka_unit_test(what_a_candidate_takes_is_what_is_measured),
         cmocka_unit_test(what_was_never_measured_has_no_figure),
         WITH_FOLDER(pictures_are_decoded_before_anything_is_timed_and_it_says_so),
         WITH_FOLDER(decoding_pictures_can_be_stopped),

@@ -1,10 +1,9 @@
-/* A candidate of a comparison (the type `contender`): one workload on one device, while it is
+/* A candidate of a comparison (the type `candidate`): one workload on one device, while it is
    measured. */
 #ifndef BENCH_CONTENDER_H
 #define BENCH_CONTENDER_H
 
-#include "bench/options.h"
-#include "bench/published.h"
+#include "bench/bench.h"
 #include "bench/report.h"
 #include "data/data.h"
 #include "train/evaluate.h"
@@ -31,7 +30,7 @@ typedef struct bench_data {
     double shown; /* time of the last notice about decoding */
 } bench_data;
 
-typedef struct contender {
+typedef struct candidate {
     const bench_workload *workload;
     const char *device;
     const char *precision;
@@ -66,7 +65,7 @@ typedef struct contender {
     cornu_status
         failed; /* the failure that ended it: its row has the reason, and the others go on */
     char why[BENCH_REASON];
-} contender;
+} candidate;
 
 /* Open the workload's data: found on this machine, its substitute, or
    generated pixels. All pictures of a folder are decoded now, into memory, so that no round is
@@ -79,38 +78,38 @@ cornu_status bench_data_check(const bench_workload *w, const bench_options *opti
 void bench_data_close(bench_data *data);
 
 /* Bytes that opening the candidate will take, from its model alone. */
-cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,
+cornu_status candidate_memory(const bench_workload *w, const char *on, const bench_options *options,
                               double *bytes);
 /* Open the model and its data. `on`: the device. `share`: data opened for the same workload, or
-   NULL. Call contender_close also after a failure. */
-cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
+   NULL. Call candidate_close also after a failure. */
+cornu_status candidate_open(candidate *c, const bench_workload *w, const char *on,
                             bench_data *share, const bench_options *options,
                             const bench_effort *effort, bench_report *report);
 /* Open the device, with weights and plan. */
-cornu_status contender_start(contender *c, const bench_options *options);
-void contender_close(contender *c);
+cornu_status candidate_start(candidate *c, const bench_options *options);
+void candidate_close(candidate *c);
 /* End the candidate and free its memory on the device. `why` may be its own. */
-void contender_fail(contender *c, cornu_status status, const char *why);
+void candidate_fail(candidate *c, cornu_status status, const char *why);
 /* Warm up and choose the number of steps of a round. A step that takes longer than two seconds
    counts as a round. */
-cornu_status contender_warm_up(contender *c, const bench_options *options,
+cornu_status candidate_warm_up(candidate *c, const bench_options *options,
                                const bench_effort *effort);
 /* Run one round; sets `done` when its time is used up. */
-cornu_status contender_round(contender *c, double probe, const bench_effort *effort);
+cornu_status candidate_round(candidate *c, double probe, const bench_effort *effort);
 /* Add the energy of the host's processors over `seconds` of its work; NAN: not counted. */
-void contender_meter(contender *c, double joules, double seconds);
+void candidate_meter(candidate *c, double joules, double seconds);
 /* Bytes/s at which its device currently reads its variables (device_ops.memory_probe); NAN: not
    needed, since no runs are compared, or not available. */
-double contender_memory_probe(const contender *c, const bench_effort *effort);
+double candidate_memory_probe(const candidate *c, const bench_effort *effort);
 /* Indices of the samples of the next batch. */
-cornu_status contender_batch(contender *c, const int64_t **index);
-bool contender_is_stable(const contender *c, const bench_effort *effort);
+cornu_status candidate_batch(candidate *c, const int64_t **index);
+bool candidate_is_stable(const candidate *c, const bench_effort *effort);
 /* All figures but the shares of the limits, which bench_run adds when the highest FMA rate is
    known; probes in FLOP/s until then. For a failed candidate: no figures (NAN), and the reason. */
-cornu_status contender_result(const contender *c, bench_result *out);
+cornu_status candidate_result(const candidate *c, bench_result *out);
 /* Time a step of evaluation, for `seconds`. */
-cornu_status contender_validate(contender *c, double seconds);
+cornu_status candidate_validate(candidate *c, double seconds);
 /* In addition: every round, the losses and, with options->operations, the operations. */
-cornu_status contender_details(contender *c, const bench_options *options, bench_result *out);
+cornu_status candidate_details(candidate *c, const bench_options *options, bench_result *out);
 
 #endif

@@ -1,7 +1,15 @@
-#include "bench/duration.h"
+#include "bench/show.h"
+#include "base/files.h"
 #include "base/number.h"
+#include "base/status.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+/* ---- durations ------------------------------------------------------------------------------ */
 
 /* "4 min 30 s"; a zero is left out. */
 static const char *show_two(long long large, const char *of, long long small, const char *rest,
@@ -75,4 +83,65 @@ const char *duration_show_about(double seconds, double error, bool utf8, char te
     show_error(error, around);
     snprintf(text, DURATION_TEXT, "%.24s %s%.30s", center, utf8 ? "±" : "+-", around);
     return text;
+}
+
+/* ---- lines of at most 80 columns ------------------------------------------------------------ */
+
+enum { NOTE = 1024 };
+
+int wrap_text_width(const char *line)
+{
+    int width = 0;
+    for (; *line; line++)
+        width += ((unsigned char)*line & 0xC0) != 0x80;
+    return width;
+}
+
+void wrap_print_from(const char *all, int at, int indent, FILE *out)
+{
+    char line[NOTE];
+    const char *words = line;
+    bool first = true;
+    cornu_printable(all, line, sizeof line); /* names of processors, devices and data sets */
+    for (; *words; first = false) {
+        char word[NOTE];
+        size_t length = strcspn(words, " ");
+        length = length < sizeof word - 1 ? length : sizeof word - 1;
+        memcpy(word, words, length);
+        word[length] = 0;
+        int width = wrap_text_width(word);
+        if (!first && at > indent && at + 1 + width > WRAP_WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else if (!first) {
+            fputc(' ', out);
+            at++;
+        }
+        fputs(word, out);
+        at += width;
+        words += length;
+        words += strspn(words, " ");
+    }
+    fputc('\n', out);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+void sentence_add(const sentence *s, const char *format, ...)
+{
+    size_t length = strlen(s->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(s->text + length, s->size - length, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- what the program takes from rooms before this one -------------------------------------- */
+
+FILE *bench_stream_open(const char *path, int flags, int *fd)
+{
+    do
+        *fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | flags, 0666);
+    while (*fd < 0 && errno == EINTR);
+    return *fd < 0 ? NULL : file_stream(*fd);
 }

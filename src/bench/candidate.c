@@ -1,7 +1,14 @@
-#include "bench/contender.h"
+/* The data on which a workload is timed. */
+#include "bench/candidate.h"
 #include "base/memory.h"
+#include "data/sets/datasets.h"
 #include "train/features.h"
+#include "train/op_times.h"
+#include <cornu/data.h>
+#include <cornu/images.h>
+#include <cornu/tables.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -53,7 +60,7 @@ static const char *precision_on(const char *on, const bench_options *options)
     return cuda && options->precision ? options->precision : "fp32";
 }
 
-cornu_status contender_memory(const bench_workload *w, const char *on, const bench_options *options,
+cornu_status candidate_memory(const bench_workload *w, const char *on, const bench_options *options,
                               double *bytes)
 {
     cornu_model *model = NULL;
@@ -72,7 +79,7 @@ cornu_status contender_memory(const bench_workload *w, const char *on, const ben
     return status;
 }
 
-cornu_status contender_start(contender *c, const bench_options *options)
+cornu_status candidate_start(candidate *c, const bench_options *options)
 {
     data_spec spec = {0};
     if (c->model->data)
@@ -92,11 +99,11 @@ cornu_status contender_start(contender *c, const bench_options *options)
     return CORNU_OK;
 }
 
-cornu_status contender_open(contender *c, const bench_workload *w, const char *on,
+cornu_status candidate_open(candidate *c, const bench_workload *w, const char *on,
                             bench_data *share, const bench_options *options,
                             const bench_effort *effort, bench_report *report)
 {
-    *c = (contender){.workload = w,
+    *c = (candidate){.workload = w,
                      .device = on,
                      .precision = precision_on(on, options),
                      .watts = NAN,
@@ -133,7 +140,7 @@ cornu_status contender_open(contender *c, const bench_workload *w, const char *o
     return CORNU_OK;
 }
 
-void contender_close(contender *c)
+void candidate_close(candidate *c)
 {
     session_close(c->session);
     feed_close(&c->feed);
@@ -145,13 +152,13 @@ void contender_close(contender *c)
     free(c->memory);
     free(c->loss);
     free(c->loss_steps);
-    *c = (contender){0};
+    *c = (candidate){0};
 }
 
 /* Its data stay open: other candidates may share them. */
-void contender_fail(contender *c, cornu_status status, const char *why)
+void candidate_fail(candidate *c, cornu_status status, const char *why)
 {
-    contender failed = {.workload = c->workload,
+    candidate failed = {.workload = c->workload,
                         .device = c->device,
                         .precision = c->precision,
                         .batch = c->batch,
@@ -160,12 +167,12 @@ void contender_fail(contender *c, cornu_status status, const char *why)
                         .done = true};
     snprintf(failed.why, sizeof failed.why, "%s", why);
     c->data = NULL;
-    contender_close(c);
+    candidate_close(c);
     *c = failed;
 }
 
 /* See FEW_STEPS. */
-static void choose_samples_read(contender *c, double step_seconds, const bench_effort *effort)
+static void choose_samples_read(candidate *c, double step_seconds, const bench_effort *effort)
 {
     int64_t few = FEW_BATCHES * c->batch;
     if (step_seconds * FEW_STEPS > effort->budget_seconds && few < c->samples_read)
@@ -174,7 +181,7 @@ static void choose_samples_read(contender *c, double step_seconds, const bench_e
 
 /* The next whole batch; a new epoch has a new order. The device may still read the old batch, so
    wait for it first. */
-cornu_status contender_batch(contender *c, const int64_t **index)
+cornu_status candidate_batch(candidate *c, const int64_t **index)
 {
     int64_t got;
     if (c->next + c->batch > c->samples_read) {
@@ -200,7 +207,7 @@ static long preemptions(void)
 
 /* Run and wait; *seconds: of all steps, *fastest: of the fastest that was not preempted (or
    NAN). */
-static cornu_status run_steps(contender *c, int64_t steps, double *seconds, double *fastest)
+static cornu_status run_steps(candidate *c, int64_t steps, double *seconds, double *fastest)
 {
     step_results results;
     device *d = session_device(c->session);
@@ -211,7 +218,7 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds, doub
     *fastest = NAN;
     for (int64_t i = 0; i < steps; i++) {
         const int64_t *index;
-        TRY(contender_batch(c, &index));
+        TRY(candidate_batch(c, &index));
         TRY(session_step(c->session, c->plan, &c->samples, index));
         double now = clock_seconds();
         long again = preemptions();
@@ -232,7 +239,7 @@ static cornu_status run_steps(contender *c, int64_t steps, double *seconds, doub
     return CORNU_OK;
 }
 
-static void add_round(contender *c, int64_t steps, double seconds, double fastest, double probe,
+static void add_round(candidate *c, int64_t steps, double seconds, double fastest, double probe,
                       const bench_effort *effort)
 {
     c->fastest[c->rounds] = fastest * 1e3;
@@ -245,7 +252,7 @@ static void add_round(contender *c, int64_t steps, double seconds, double fastes
     c->done = used_up || c->seconds >= effort->patience_seconds || c->rounds >= effort->rounds_most;
 }
 
-cornu_status contender_warm_up(contender *c, const bench_options *options,
+cornu_status candidate_warm_up(candidate *c, const bench_options *options,
                                const bench_effort *effort)
 {
     double spent = 0, seconds = 0, fastest;
@@ -283,12 +290,12 @@ static void add_counted(double joules, double seconds, double *sum, double *of_s
     *of_seconds += seconds;
 }
 
-void contender_meter(contender *c, double joules, double seconds)
+void candidate_meter(candidate *c, double joules, double seconds)
 {
     add_counted(joules, seconds, &c->host_joules, &c->host_seconds);
 }
 
-cornu_status contender_round(contender *c, double probe, const bench_effort *effort)
+cornu_status candidate_round(candidate *c, double probe, const bench_effort *effort)
 {
     double seconds, fastest;
     device *d = session_device(c->session);
@@ -307,14 +314,14 @@ cornu_status contender_round(contender *c, double probe, const bench_effort *eff
     return CORNU_OK;
 }
 
-double contender_memory_probe(const contender *c, const bench_effort *effort)
+double candidate_memory_probe(const candidate *c, const bench_effort *effort)
 {
     device *d = session_device(c->session);
     return effort->comparable && d->ops->memory_probe ? d->ops->memory_probe(d) : NAN;
 }
 
 /* Has the fastest step been found? It has if the second half of the rounds has no faster one. */
-static bool has_floor(const contender *c)
+static bool has_floor(const candidate *c)
 {
     double first = NAN, second = NAN; /* fmin(NAN, x) is x */
     int undisturbed = 0;
@@ -327,7 +334,7 @@ static bool has_floor(const contender *c)
     return undisturbed >= COMPARABLE_ROUNDS && second > 0.995 * first;
 }
 
-cornu_status contender_validate(contender *c, double seconds)
+cornu_status candidate_validate(candidate *c, double seconds)
 {
     session_plan *ready;
     step_results results;
@@ -337,7 +344,7 @@ cornu_status contender_validate(contender *c, double seconds)
     for (int64_t i = -1; i < 1 || spent < seconds; i++) { /* the first run touches new memory */
         const int64_t *index;
         begin = i <= 0 ? clock_seconds() : begin;
-        TRY(contender_batch(c, &index));
+        TRY(candidate_batch(c, &index));
         TRY(session_step(c->session, ready, &c->samples, index));
         if (i < 0 || i % 8 == 0) /* the queue stays full between looks at the clock */
             TRY(session_results(c->session, &results, true));
@@ -349,7 +356,7 @@ cornu_status contender_validate(contender *c, double seconds)
     return CORNU_OK;
 }
 
-bool contender_is_stable(const contender *c, const bench_effort *effort)
+bool candidate_is_stable(const candidate *c, const bench_effort *effort)
 {
     return c->rounds >= effort->rounds_least && statistics_stable(c->ms, c->rounds, 5, 0.02) &&
            (!effort->comparable || has_floor(c));
@@ -358,7 +365,7 @@ bool contender_is_stable(const contender *c, const bench_effort *effort)
 /* ---- the result ------------------------------------------------------------------------- */
 
 /* Mean loss over LOSS_STEPS steps (at most half of all) at the front or the back. */
-static double mean_loss(const contender *c, bool from_back)
+static double mean_loss(const candidate *c, bool from_back)
 {
     int64_t all = 0, taken = 0;
     for (int i = 0; i < c->losses; i++)
@@ -374,7 +381,7 @@ static double mean_loss(const contender *c, bool from_back)
 }
 
 /* Statistics of the probes; NAN without any. */
-static cornu_status probe_statistics(const contender *c, statistics *out)
+static cornu_status probe_statistics(const candidate *c, statistics *out)
 {
     double *probes;
     int count = 0;
@@ -389,7 +396,7 @@ static cornu_status probe_statistics(const contender *c, statistics *out)
 }
 
 /* The work of the chosen kernels in a step. */
-static cornu_status add_choices(const contender *c, bench_result *out)
+static cornu_status add_choices(const candidate *c, bench_result *out)
 {
     int count = c->plan->plan->op_count;
     device *d = session_device(c->session);
@@ -405,7 +412,7 @@ static cornu_status add_choices(const contender *c, bench_result *out)
     return status;
 }
 
-static void failed_result(const contender *c, bench_result *out)
+static void failed_result(const candidate *c, bench_result *out)
 {
     *out = (bench_result){.workload = c->workload->name,
                           .precision = c->precision,
@@ -433,7 +440,7 @@ static void failed_result(const contender *c, bench_result *out)
     cornu_printable(c->why, out->failed, sizeof out->failed);
 }
 
-cornu_status contender_result(const contender *c, bench_result *out)
+cornu_status candidate_result(const candidate *c, bench_result *out)
 {
     if (c->failed) {
         failed_result(c, out);
@@ -477,4 +484,259 @@ cornu_status contender_result(const contender *c, bench_result *out)
     out->epoch_seconds = (double)epoch_steps * seconds;
     out->joules_per_epoch = c->joules / c->device_seconds * out->epoch_seconds;
     return CORNU_OK;
+}
+
+/* ---- its data ------------------------------------------------------------------------------- */
+
+static const double SHOW_SECONDS = 0.2;
+/* Pictures stay in memory, whatever their size: bench leaves no cache file behind. Data that do not
+   fit are replaced. */
+static const char IN_MEMORY[] = "900TB";
+
+/* Batches of a generated set: few enough that training on them shows in the loss. */
+enum { GENERATED_BATCHES = 8 };
+
+static cornu_status generate(const cornu_model *model, int64_t batch, cornu_data **out)
+{
+    const shape *x = &model->input, *y = &model->output;
+    int64_t classes = y->rank > 0 ? y->dim[y->rank - 1] : 1;
+    return cornu_data_generate(x->dim, x->rank, (int)(classes > 1 ? classes : 2),
+                               batch * GENERATED_BATCHES, 1, out);
+}
+
+/* May the workload use other data after this failure? */
+static bool is_mendable(cornu_status status)
+{
+    return status == CORNU_NOT_FOUND || status == CORNU_NETWORK || status == CORNU_OUT_OF_MEMORY;
+}
+
+cornu_status bench_data_check(const bench_workload *w, const bench_options *options)
+{
+    const cornu_data_options find = {.folder = options->data};
+    cornu_model *model;
+    data_location place = {0};
+    TRY(cornu_model_open(w->name, &model));
+    cornu_status status = data_find_for_model(model, &find);
+    cornu_model_close(model);
+    if (status != CORNU_OK && w->substitute &&
+        dataset_find(dataset_named(w->substitute), options->data, &place, NULL) == CORNU_OK &&
+        place.folder)
+        status = CORNU_OK;
+    free(place.folder);
+    return status;
+}
+
+/* If --data holds neither the workload's data nor its substitute, but other workloads' data, a note
+   says so, and the workload's data are searched elsewhere. */
+static cornu_status open_inside(const bench_workload *w, const cornu_model *model,
+                                cornu_data_options *find, bench_report *report, cornu_data **out)
+{
+    cornu_status status = cornu_data_open_for_model(model, find, out);
+    if (status != CORNU_NOT_FOUND && status != CORNU_INVALID)
+        return status;
+    char message[1024];
+    snprintf(message, sizeof message, "%s", cornu_last_error());
+    if (w->substitute && cornu_data_open(w->substitute, find, out) == CORNU_OK)
+        return CORNU_OK;
+    TRY(bench_note(report, "%s: --data: %s", w->name, message));
+    find->folder = NULL;
+    return cornu_data_open_for_model(model, find, out);
+}
+
+/* ---- callbacks during opening and decoding ---- */
+
+static void show_decoding(bench_data *d)
+{
+    char line[256];
+    cornu_data_loading l;
+    double now = clock_seconds();
+    if (!d->data || !d->options->on_notice || now < d->shown + SHOW_SECONDS ||
+        cornu_data_loading_get(d->data, &l) != CORNU_OK)
+        return;
+    d->shown = now;
+    snprintf(line, sizeof line, "%s: decoding pictures, %lld of %lld", d->workload->name,
+             (long long)l.decoded, (long long)l.files);
+    d->options->on_notice(d->options->user, line);
+}
+
+static bool should_stop(void *user)
+{
+    bench_data *d = user;
+    show_decoding(d);
+    return d->options->should_stop && d->options->should_stop(d->options->user);
+}
+
+/* CORNU_NOT_FOUND if neither the workload's own data nor its substitute are here. */
+static cornu_status find_real(bench_data *d, const cornu_model *model, bench_report *report)
+{
+    const bench_workload *w = d->workload;
+    const bench_options *options = d->options;
+    cornu_data_options find = {.folder = options->data,
+                               .background = true,
+                               .cache = IN_MEMORY,
+                               .should_stop = should_stop,
+                               .user = d};
+    cornu_status status = find.folder ? open_inside(w, model, &find, report, &d->data)
+                                      : cornu_data_open_for_model(model, &find, &d->data);
+    if (status == CORNU_OK || !is_mendable(status))
+        return status;
+    if (status != CORNU_NOT_FOUND)
+        TRY(bench_note(report, "%s: %s", w->name, cornu_last_error()));
+    if (!w->substitute)
+        return CORNU_NOT_FOUND;
+    return cornu_data_open(w->substitute, &find, &d->data);
+}
+
+/* Decode the pictures of a folder. */
+static cornu_status decode_all(bench_data *d, bench_report *report)
+{
+    cornu_data_loading loading;
+    const cornu_data *data = d->data;
+    if (!data->loader)
+        return CORNU_OK;
+    TRY(data_finish(data)); /* even if the workers have finished: it reports the skipped files */
+    TRY(cornu_data_loading_get(data, &loading));
+    if (data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count) == 0)
+        return status_fail(CORNU_BAD_FILE, "%s: found no readable images (%lld file%s skipped)",
+                           data->folder, (long long)loading.skipped,
+                           PLURAL(loading.skipped, "", "s"));
+    if (loading.skipped == 0)
+        return CORNU_OK;
+    return bench_note(report, "%s: %s: %lld file%s skipped", d->workload->name, data->name,
+                      (long long)loading.skipped, PLURAL(loading.skipped, "", "s"));
+}
+
+cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,
+                             const bench_options *options, bench_report *report, bench_data **out)
+{
+    cornu_status status;
+    bench_data *d = NULL;
+    TRY_GOTO(memory_new(1, sizeof *d, "data", &d));
+    d->workload = w;
+    d->options = options;
+    status = find_real(d, model, report);
+    if (status == CORNU_OK)
+        status = decode_all(d, report);
+    else if (status == CORNU_NOT_FOUND)
+        status = generate(model, batch, &d->data);
+    if (status != CORNU_OK)
+        goto done;
+    d->real = !d->data->generated;
+    d->users = 1;
+    TRY_GOTO(data_check_samples(model, &d->data->block[CORNU_TRAIN], d->data->name));
+    *out = d;
+    return CORNU_OK;
+done:
+    if (d)
+        cornu_data_close(d->data);
+    free(d);
+    return status;
+}
+
+void bench_data_close(bench_data *data)
+{
+    if (!data || --data->users > 0)
+        return;
+    cornu_data_close(data->data);
+    free(data);
+}
+
+/* ---- details -------------------------------------------------------------------------------- */
+
+/* A report's details of a candidate, in addition to its statistics. */
+static const double OPERATIONS_STEP_MS = 500; /* a slower step's operations are not timed */
+static const double OPERATIONS_SECONDS = 0.3;
+
+static cornu_status copy(const void *from, size_t count, size_t size, void *out)
+{
+    void *made;
+    TRY(memory_new(count + 1, size, "rounds", &made));
+    memcpy(made, from, count * size);
+    memcpy(out, &made, sizeof made);
+    return CORNU_OK;
+}
+
+static cornu_status keep_rounds(const candidate *c, bench_result *out)
+{
+    int64_t steps = 0;
+    TRY(copy(c->ms, (size_t)c->rounds, sizeof *c->ms, &out->ms));
+    TRY(copy(c->fastest, (size_t)c->rounds, sizeof *c->fastest, &out->fastest));
+    TRY(copy(c->probe, (size_t)c->rounds, sizeof *c->probe, &out->probe));
+    TRY(copy(c->memory, (size_t)c->rounds, sizeof *c->memory, &out->memory));
+    TRY(copy(c->loss, (size_t)c->losses, sizeof *c->loss, &out->loss));
+    TRY(copy(c->loss_steps, (size_t)c->losses, sizeof *c->loss_steps, &out->loss_step));
+    for (int i = 0; i < c->losses; i++)
+        out->loss_step[i] = steps += c->loss_steps[i];
+    out->losses = c->losses;
+    return CORNU_OK;
+}
+
+static void add_operation(const plan *p, const op *o, const kernel_choice *k, double seconds,
+                          bench_result *out)
+{
+    bench_operation *to = &out->operations[out->operation_count++];
+    *to = (bench_operation){
+        .name = op_infos[o->kind].name, .ms = seconds * 1e3, .flops = k->flops, .bytes = k->bytes};
+    op_shape_show(p, o, to->shape);
+    cornu_printable(o->name ? o->name : "", to->layer, sizeof to->layer);
+    cornu_printable(k->kernel, to->kernel, sizeof to->kernel);
+}
+
+static bool options_stop(void *user)
+{
+    const bench_options *o = user;
+    return o->should_stop && o->should_stop(o->user);
+}
+
+static cornu_status time_operations(candidate *c, const bench_options *options,
+                                    kernel_choice *choices, double *seconds)
+{
+    const int64_t *index;
+    double gaps;
+    device *d = session_device(c->session);
+    bench_options asked = *options;
+    const op_times_options how = {.seconds = OPERATIONS_SECONDS,
+                                  .repeats_least = 3,
+                                  .should_stop = options_stop,
+                                  .user = &asked};
+    TRY(candidate_batch(c, &index));
+    const position *at = &c->model->training.position;
+    const step_input input = {.samples = &c->samples,
+                              .index = index,
+                              .seed = at->seed,
+                              .iteration = at->iterations,
+                              .epoch = at->epoch,
+                              .learning_rate = (float)session_learning_rate(c->model)};
+    TRY(d->ops->choices(d, c->plan->prepared, choices));
+    return op_times_measure(c->session, c->plan, &input, &how, seconds, &gaps);
+}
+
+static cornu_status keep_operations(candidate *c, const bench_options *options, bench_result *out)
+{
+    const plan *p = c->plan->plan;
+    size_t count = (size_t)p->op_count;
+    kernel_choice *choices = NULL;
+    double *seconds = NULL;
+    cornu_status status;
+    TRY_GOTO(memory_new(count + 1, sizeof *choices, "kernels", &choices));
+    TRY_GOTO(memory_new(count + 1, sizeof *seconds, "times", &seconds));
+    TRY_GOTO(memory_new(count + 1, sizeof *out->operations, "operations", &out->operations));
+    TRY_GOTO(time_operations(c, options, choices, seconds));
+    for (size_t i = 0; i < count; i++)
+        if (!op_is_fused(&choices[i]) && seconds[i] > 0)
+            add_operation(p, &p->ops[i], &choices[i], seconds[i], out);
+done:
+    free(choices);
+    free(seconds);
+    return status;
+}
+
+cornu_status candidate_details(candidate *c, const bench_options *options, bench_result *out)
+{
+    if (c->failed)
+        return CORNU_OK;
+    TRY(keep_rounds(c, out));
+    if (!options->operations || !(out->step_ms.median < OPERATIONS_STEP_MS))
+        return CORNU_OK;
+    return keep_operations(c, options, out);
 }
