@@ -146,12 +146,12 @@ step_kernels() {
 }
 
 step_tests() {
-    run_tests tests 90 "$(several)" '^parity\.fixtures|^step\.gradient|^train\.(resume|shards|shard_factors)'
+    run_tests tests 90 "$(several)" '^parity\.fixtures|^step\.gradient|^train\.(resume|shards)'
 }
 
 # All others. Those that are about the simulation alone skip everything on a real GPU.
 step_rest() {
-    local done='operations_on|cuda_|gather|host|_on_device|step\.|fixtures|train\.(resume|shards|shard_factors)'
+    local done='operations_on|cuda_|gather|host|_on_device|step\.|fixtures|train\.(resume|shards)'
     local name names
     mapfile -t names < <(tests_like . | grep -vE "$done")
     [ "$simulated" = false ] || names+=("$(tests_like '^device\.cuda_bench')")

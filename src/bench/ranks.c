@@ -231,11 +231,6 @@ static cornu_status keep_layout(const racer *c, ranks_result *out)
     out->layout = *l;
     out->layout.parts = NULL;
     out->values = l->values;
-    out->factors =
-        (wire_factors){.elements = shards_factored_elements(c->shards),
-                       .floats = shards_numbers(c->shards)->shared / cornu_ranks_count(c->ranks),
-                       .made = shards_last_times(c->shards).shared * slower};
-    out->factors.products = out->factors.elements > 0 ? out->updated : 0;
     TRY(memory_new((size_t)l->count, sizeof *l->parts, "layout", &out->layout.parts));
     for (int i = 0; i < l->count; i++) {
         out->layout.parts[i] = l->parts[i];
@@ -248,19 +243,18 @@ static cornu_status keep_layout(const racer *c, ranks_result *out)
 static cornu_status measure_sum(racer *c, ranks_result *out)
 {
     const ranks_numbers numbers = *shards_numbers(c->shards);
-    const int64_t floats = numbers.shared + numbers.count;
-    float *block;
+    float *values;
     shards_close(c->shards);
     c->shards = NULL;
-    TRY(ranks_block_new(c->ranks, (size_t)floats * sizeof *block + 1, "gradients", &block));
-    memset(block, 0, (size_t)floats * sizeof *block);
-    float *values = block + numbers.shared;
+    TRY(ranks_block_new(c->ranks, (size_t)numbers.count * sizeof *values + 1, "gradients",
+                        &values));
+    memset(values, 0, (size_t)numbers.count * sizeof *values);
     double rests = ranks_rest(c->ranks, &numbers, values) != NULL;
     cornu_status status = merge(c->ranks, &rests, 1, MEAN);
     out->rests = rests == 1;
     if (status == CORNU_OK)
         status = time_sums(c->ranks, values, &numbers, &out->sum);
-    ranks_block_free(c->ranks, block);
+    ranks_block_free(c->ranks, values);
     return status;
 }
 
@@ -382,22 +376,13 @@ void ranks_report_free(ranks_report *report)
 
 /* ---- the model --------------------------------------------------------------------------- */
 
-/* The products take nearly all of the time, if there are any. */
-static double applied_by_all(const ranks_report *report, const ranks_result *r)
-{
-    if (!report->divided)
-        return r->applied;
-    return r->factors.elements > 0 ? 0 : r->updated * report->ranks;
-}
-
 static lone_step step_of(const ranks_report *report, const ranks_result *r)
 {
     return (lone_step){.made = r->slowest,
-                       .applied = applied_by_all(report, r),
+                       .applied = report->divided ? r->updated * report->ranks : r->applied,
                        .layout = &r->layout,
                        .bf16 = report->bf16,
                        .divided = report->divided,
-                       .factors = r->factors,
                        .rests = r->rests};
 }
 
@@ -407,7 +392,7 @@ static lone_step step_on_network(const ranks_report *report, const ranks_result 
     lone_step step = step_of(report, r);
     step.add_seconds = report->add_seconds;
     step.rests = false;
-    if (r->rests && r->factors.elements == 0)
+    if (r->rests)
         step.applied -= (double)r->values * sizeof(float) * report->add_seconds;
     return step;
 }

@@ -28,8 +28,7 @@ typedef struct ranks_result {
     double slowest; /* `made` of the slowest rank in a step */
     double alone;   /* a step of one rank's samples without the other ranks */
     double sum;     /* the all-reduce of the gradients, with no other work */
-    wire_factors factors;
-    bool rests;          /* some of that belongs to `updated`, on all ranks (ranks_rest) */
+    bool rests;     /* some of that belongs to `updated`, on all ranks (ranks_rest) */
     shard_layout layout; /* with the times of a step of rank 0 that takes `slowest` */
 } ranks_result;
 

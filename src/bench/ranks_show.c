@@ -31,13 +31,9 @@ static void print_result(const ranks_report *report, const ranks_result *r, FILE
 {
     char a[16], b[16], bytes[16];
     double model = ranks_forecast(report, r, NULL, report->ranks);
-    fprintf(out, "\n%s: batches of %jd, %jd a rank; %s of gradients", r->workload,
+    fprintf(out, "\n%s: batches of %jd, %jd a rank; %s of gradients\n", r->workload,
             (intmax_t)r->batch, (intmax_t)(r->batch / report->ranks),
             memory_human((double)r->values * sizeof(float), bytes));
-    if (r->factors.elements > 0)
-        fprintf(out, ", %s of factors a rank",
-                memory_human((double)r->factors.floats * sizeof(float), bytes));
-    fputc('\n', out);
     fprintf(out, "  step                 %10s   least %s\n", ms(r->step, a), ms(r->step_least, b));
     fprintf(out, "    own gradients      %10s   the slowest rank's %s\n", ms(r->made, a),
             ms(r->slowest, b));
@@ -117,14 +113,14 @@ static json_t *result_json(const ranks_report *report, const ranks_result *r)
         json_array_append_new(forecasts, forecast_json(report, r, &report->forecast[i]));
     json_t *hidden = r->rests ? json_null() : json_real(ranks_hidden(r));
     json_t *hideable = r->rests ? json_null() : json_real(ranks_hideable(report, r));
-    return json_pack("{ss sI sI sI sf sf sf sf sf sf sf sf sf sf so so so}", "workload",
-                     r->workload, "batch", (json_int_t)r->batch, "values", (json_int_t)r->values,
-                     "factors", (json_int_t)r->factors.floats, "step_seconds", r->step,
-                     "step_seconds_min", r->step_least, "made_seconds", r->made, "slowest_seconds",
-                     r->slowest, "waited_seconds", r->waited, "applied_seconds", r->applied,
-                     "updated_seconds", r->updated, "alone_seconds", r->alone, "sum_seconds",
-                     r->sum, "model_seconds", ranks_forecast(report, r, NULL, report->ranks),
-                     "hidden", hidden, "hideable", hideable, "forecasts", forecasts);
+    return json_pack("{ss sI sI sf sf sf sf sf sf sf sf sf sf so so so}", "workload", r->workload,
+                     "batch", (json_int_t)r->batch, "values", (json_int_t)r->values, "step_seconds",
+                     r->step, "step_seconds_min", r->step_least, "made_seconds", r->made,
+                     "slowest_seconds", r->slowest, "waited_seconds", r->waited, "applied_seconds",
+                     r->applied, "updated_seconds", r->updated, "alone_seconds", r->alone,
+                     "sum_seconds", r->sum, "model_seconds",
+                     ranks_forecast(report, r, NULL, report->ranks), "hidden", hidden, "hideable",
+                     hideable, "forecasts", forecasts);
 }
 
 cornu_status ranks_write_json(const ranks_report *report, const char *path)

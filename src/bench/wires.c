@@ -1,6 +1,5 @@
 #include "bench/wires.h"
 #include "parallel/ranks.h"
-#include "parallel/shard_factors.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +20,7 @@ typedef struct journey {
     int64_t values, buckets_of;
     double value_bytes, add_seconds;
     double begins;              /* earliest start */
-    int64_t first;              /* the number of values that exist at first_made */
-    double first_made;          /* see `first` */
-    const shard_layout *layout; /* when the other values exist; NULL: evenly */
+    const shard_layout *layout; /* when the values exist; NULL: evenly */
     double evenly;              /* without a layout: seconds in which the values are made */
 } journey;
 
@@ -31,8 +28,8 @@ typedef struct journey {
 static double made_at(const journey *j, int64_t end)
 {
     const shard_layout *l = j->layout;
-    double seconds = l ? j->first_made : j->evenly * (double)end / (double)j->values;
-    for (int i = 0; l && i < l->count && l->parts[i].at < end - j->first; i++)
+    double seconds = l ? 0 : j->evenly * (double)end / (double)j->values;
+    for (int i = 0; l && i < l->count && l->parts[i].at < end; i++)
         seconds = fmax(seconds, l->parts[i].seconds);
     return seconds;
 }
@@ -67,44 +64,18 @@ double wire_sum_seconds(const wire *w, int ranks, int64_t values, double add_sec
                                .begins = share_seconds(w, ranks)});
 }
 
-static bool has_factors(const wire_factors *f, int ranks)
-{
-    return ranks > 1 && f->elements > 0 && shard_factors_fewer(ranks * f->floats, f->elements);
-}
-
-/* Elements whose gradients are all-reduced all the same. */
-static int64_t added_elements(const wire_factors *f, int ranks)
-{
-    return has_factors(f, ranks) ? 0 : f->elements;
-}
-
-/* When the factors of all ranks have arrived. */
-static double exchanged_at(const wire *w, int ranks, const wire_factors *f, double begins)
-{
-    if (!has_factors(f, ranks))
-        return begins;
-    double bytes = (double)(f->floats * (ranks - 1)) * sizeof(float);
-    return fmax(begins, f->made) + log2(ranks) * w->latency + bytes * w->byte_seconds;
-}
-
 /* The gradients of a step; all exist, unless `layout` says when. */
 static journey sum_of(const wire *w, int ranks, const lone_step *step, const shard_layout *layout)
 {
-    const int64_t values = step->layout->values + added_elements(&step->factors, ranks);
-    wire_factors factors = step->factors;
-    if (!layout)
-        factors.made = 0;
     return (journey){.w = w,
                      .ranks = ranks,
                      .halves = step->divided ? 1 : 2,
                      .left = step->rests,
-                     .values = values,
-                     .buckets_of = values,
+                     .values = step->layout->values,
+                     .buckets_of = step->layout->values,
                      .value_bytes = step->bf16 ? sizeof(float) / 2.0 : sizeof(float),
                      .add_seconds = step->add_seconds,
-                     .begins = exchanged_at(w, ranks, &factors, share_seconds(w, ranks)),
-                     .first = values - step->layout->values,
-                     .first_made = factors.made,
+                     .begins = share_seconds(w, ranks),
                      .layout = layout};
 }
 
@@ -114,49 +85,29 @@ double wire_add_seconds(const wire *w, int ranks, const lone_step *step)
     return ended_at(&j);
 }
 
-/* Seconds of a rank's own forward and backward pass. */
-static double made_seconds(int ranks, const lone_step *step)
-{
-    return step->made + (has_factors(&step->factors, ranks) ? 0 : step->factors.products);
-}
-
 double wire_wait_seconds(const wire *w, int ranks, const lone_step *step)
 {
     const journey j = sum_of(w, ranks, step, step->layout);
-    return fmax(ended_at(&j) - made_seconds(ranks, step), 0);
+    return fmax(ended_at(&j) - step->made, 0);
 }
 
-/* Each rank updates its share, and sends the first of it meanwhile; if there are factors, their
-   kernels follow. */
+/* Each rank updates its share, and sends the first of it meanwhile. */
 static double apply_seconds(const wire *w, int ranks, const lone_step *step)
 {
-    const wire_factors *f = &step->factors;
-    const int64_t values = step->layout->gradient_values + added_elements(f, ranks),
-                  apart = f->elements - added_elements(f, ranks);
     if (!step->divided || ranks == 1)
         return step->applied;
-    const journey first = {.w = w,
-                           .ranks = ranks,
-                           .halves = 1,
-                           .values = values,
-                           .buckets_of = step->layout->values + added_elements(f, ranks),
-                           .value_bytes = sizeof(float),
-                           .evenly = step->applied / ranks};
-    if (apart == 0)
-        return ended_at(&first);
-    const journey behind = {.w = w,
-                            .ranks = ranks,
-                            .halves = 1,
-                            .values = apart,
-                            .buckets_of = apart,
-                            .value_bytes = sizeof(float),
-                            .begins = fmax(ended_at(&first), step->applied / ranks + f->products)};
-    return ended_at(&behind);
+    return ended_at(&(journey){.w = w,
+                               .ranks = ranks,
+                               .halves = 1,
+                               .values = step->layout->gradient_values,
+                               .buckets_of = step->layout->values,
+                               .value_bytes = sizeof(float),
+                               .evenly = step->applied / ranks});
 }
 
 double wire_step_seconds(const wire *w, int ranks, const lone_step *step)
 {
-    double alone = made_seconds(ranks, step) + apply_seconds(w, ranks, step);
+    double alone = step->made + apply_seconds(w, ranks, step);
     return ranks == 1 ? alone : alone + wire_wait_seconds(w, ranks, step) + share_seconds(w, ranks);
 }
 

@@ -5,11 +5,7 @@
    and as many for the all-gather (Thakur, Rabenseifner, Gropp 2005): 2 log2(N) latency + 2 n (N -
    1) / N byte time. A bucket begins when its gradients are computed and one of the RANKS_BUCKETS
    before it is complete; its bytes are sent after those of the previous bucket. If each rank
-   updates only its share of the weights, the all-gather is of the weights, after all gradients.
-   Kernels whose factors ranks exchange (parallel/shard_factors.h) need an all-gather before all
-   buckets: each rank receives the factors of N - 1 others, in log2(N) latency + (N - 1) times a
-   rank's bytes. With too many ranks for that to pay, their gradients are all-reduced like all
-   others. */
+   updates only its share of the weights, the all-gather is of the weights, after all gradients. */
 #ifndef BENCH_WIRES_H
 #define BENCH_WIRES_H
 
@@ -28,13 +24,6 @@ typedef struct wire {
    latency (ns, us, ms, s). Messages begin with "forecast: ". */
 cornu_status wires_parse(const char *text, wire out[WIRES_MOST], int *count);
 
-/* The kernels whose factors are exchanged, taken together. */
-typedef struct wire_factors {
-    int64_t elements, floats; /* in the kernels; in one rank's factors */
-    double made;              /* when a rank's own factors are computed */
-    double products;          /* seconds of multiplying them, on any number of ranks */
-} wire_factors;
-
 /* A step of one rank, without the others. */
 typedef struct lone_step {
     double made, applied; /* seconds; applied: to all weights */
@@ -42,7 +31,6 @@ typedef struct lone_step {
     double add_seconds; /* per byte, if not included in the network's; else 0 */
     bool bf16;          /* gradients are sent as bfloat16 (the gradient dtype) */
     bool divided;       /* each rank updates its share (parallel/divided_updates.h) */
-    wire_factors factors;
     bool rests; /* and adds the last neighbour's gradients meanwhile, from that rank's memory */
 } lone_step;
 

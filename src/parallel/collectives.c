@@ -9,24 +9,15 @@ enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };
 
 /* ---- all-gather of bytes ----------------------------------------------------------------- */
 
-/* Recursive doubling: after distance d each rank has the bytes of 2 d neighbours. Bytes in the
-   block are read from the neighbour's block; the message only says that they are ready. */
+/* Recursive doubling: after distance d each rank has the bytes of 2 d neighbours. */
 cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size)
 {
-    char *items = all, *place = items + (size_t)r->rank * size;
-    if (place != own) /* the step's threads may be reading bytes that are already in place */
-        memmove(place, own, size);
+    char *items = all;
+    memmove(items + (size_t)r->rank * size, own, size);
     for (int k = 0; k < r->neighbour_count; k++) {
         const int with = r->rank ^ 1 << k, first = -(1 << k);
-        char *mine = items + (size_t)(r->rank & first) * size,
-             *theirs = items + (size_t)(with & first) * size, out = 0, in;
-        const void *read = engine_other(r, k, theirs);
-        if (!read) {
-            TRY(engine_exchange(r, with, mine, size << k, theirs, size << k));
-            continue;
-        }
-        TRY(engine_exchange(r, with, &out, 1, &in, 1));
-        memcpy(theirs, read, size << k);
+        TRY(engine_exchange(r, with, items + (size_t)(r->rank & first) * size, size << k,
+                            items + (size_t)(with & first) * size, size << k));
     }
     return CORNU_OK;
 }
@@ -323,24 +314,11 @@ static cornu_status exchange_buckets(cornu_ranks *r, addition *a)
     return engine_any_reads(r, a->values) ? all_join(r, true, &all) : CORNU_OK;
 }
 
-static cornu_status share_numbers(cornu_ranks *r, addition *a)
-{
-    int64_t each = a->numbers.shared / r->count;
-    float *all = a->values - a->numbers.shared;
-    if (each == 0)
-        return CORNU_OK;
-    TRY(engine_await(r, &a->ready, 0));
-    return engine_share(r, all + r->rank * each, all, (size_t)each * sizeof *all);
-}
-
 static cornu_status run_sum(cornu_ranks *r, void *context)
 {
     addition *a = context;
     TRY(all_join(r, a->joins, &a->all));
-    if (!a->all)
-        return CORNU_OK;
-    TRY(share_numbers(r, a));
-    return exchange_buckets(r, a);
+    return a->all ? exchange_buckets(r, a) : CORNU_OK;
 }
 
 static cornu_status run_gather(cornu_ranks *r, void *context)
@@ -353,7 +331,7 @@ static cornu_status run_gather(cornu_ranks *r, void *context)
 static void begin_addition(cornu_ranks *r, const addition *a, engine_work *work)
 {
     r->adding = *a;
-    r->adding.ready = -1;
+    r->adding.ready = 0;
     r->adding.job = (job){.work = work, .context = &r->adding};
     engine_begin(r, &r->adding.job);
 }

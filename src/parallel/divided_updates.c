@@ -7,11 +7,8 @@ struct divided_updates {
     cornu_model *model;
     device *device;
     cornu_ranks *ranks;
-    /* Numbers of weights and slots: those divided as the gradients are, and after them those
-       without gradients (shard_factors.h). */
-    ranks_numbers numbers, apart;
-    float
-        *weights; /* blocks on the device: in the gradients' layout, then those without gradients */
+    ranks_numbers numbers; /* of weights and slots, divided as the gradients are */
+    float *weights;        /* blocks on the device, in the gradients' layout */
     float *slots[OPTIMIZER_SLOTS_MAX];
     int slot_count;
     shard_part *parts; /* parts of such a block */
@@ -23,7 +20,6 @@ struct divided_updates {
     int64_t *places; /* offset of each in the block */
     int64_t *ready;
     int update_count, update_capacity;
-    int summed; /* number of updates by gradients, which come first */
     /* The current step. */
     const summed_gradients *gradients;
     prepared *running; /* NULL: this rank updates nothing */
@@ -90,8 +86,7 @@ static cornu_status join(const divided_updates *u, int slot, float **block)
         at[count++] = u->parts[i].at;
     }
     if (count > 0)
-        status =
-            d->ops->join(d, variables, at, count, u->numbers.divided + u->apart.divided, block);
+        status = d->ops->join(d, variables, at, count, u->numbers.divided, block);
     free(at);
 done:
     free(variables);
@@ -143,58 +138,31 @@ static cornu_status add_range(divided_updates *u, int64_t begin, int64_t end, in
     return CORNU_OK;
 }
 
-/* Add this rank's parts of the numbers that begin at `base` of a block. */
-static cornu_status add_parts(divided_updates *u, const ranks_numbers *n, int64_t base)
+/* Add this rank's parts of all buckets. */
+static cornu_status find_updates(divided_updates *u)
 {
-    int count = ranks_parts(u->ranks, n, NULL);
+    int count = ranks_parts(u->ranks, &u->numbers, NULL);
     ranks_part *parts;
     TRY(memory_new((size_t)count + 1, sizeof *parts, "updates", &parts));
-    ranks_parts(u->ranks, n, parts);
+    ranks_parts(u->ranks, &u->numbers, parts);
     cornu_status status = CORNU_OK;
     for (int i = 0; i < count && status == CORNU_OK; i++)
-        status = add_range(u, base + parts[i].begin, base + parts[i].end,
-                           i > 0 ? parts[i - 1].bucket_end : 0);
+        status = add_range(u, parts[i].begin, parts[i].end, i > 0 ? parts[i - 1].bucket_end : 0);
     free(parts);
+    if (u->update_count > 0)
+        u->ready[u->update_count] = u->numbers.divided;
     return status;
 }
 
-static cornu_status find_updates(divided_updates *u)
+cornu_status divided_updates_prepare(divided_updates *u, const shard_layout *l, ranks_numbers *sum)
 {
-    TRY(add_parts(u, &u->numbers, 0));
-    u->summed = u->update_count;
-    TRY(add_parts(u, &u->apart, u->numbers.divided));
-    if (u->update_count > 0)
-        u->ready[u->summed] = u->numbers.divided;
-    return CORNU_OK;
-}
-
-/* Variables with gradients, then those without. */
-static cornu_status find_block(divided_updates *u, const shard_layout *l, const plan_factors *f)
-{
-    const cornu_model *m = u->model;
-    int count = l->gradients + f->count;
-    TRY(memory_new((size_t)count + 1, sizeof *u->parts, "updates", &u->parts));
+    sum->divided = optimizer_clips_by_norm(&u->model->optimizer) ? 0 : l->gradient_values;
+    if (u->weights || l->gradients == 0)
+        return CORNU_OK;
+    TRY(memory_new((size_t)l->gradients, sizeof *u->parts, "updates", &u->parts));
     u->numbers = (ranks_numbers){.count = l->values, .divided = l->gradient_values};
     for (int i = 0; i < l->gradients; i++)
         u->parts[u->part_count++] = l->parts[i];
-    for (int i = 0; i < f->count; i++) {
-        int64_t values = m->variables[f->list[i].variable].count;
-        u->parts[u->part_count++] = (shard_part){.variable = f->list[i].variable,
-                                                 .count = values,
-                                                 .at = l->gradient_values + u->apart.divided};
-        u->apart.divided += shard_layout_align(values);
-    }
-    u->apart.count = u->apart.divided;
-    return CORNU_OK;
-}
-
-cornu_status divided_updates_prepare(divided_updates *u, const shard_layout *l,
-                                     const plan_factors *f, ranks_numbers *sum)
-{
-    sum->divided = optimizer_clips_by_norm(&u->model->optimizer) ? 0 : l->gradient_values;
-    if (u->weights || l->gradients + f->count == 0)
-        return CORNU_OK;
-    TRY(find_block(u, l, f));
     TRY(find_updates(u));
     return join_all(u);
 }
@@ -212,7 +180,7 @@ const update_span *divided_updates_own(const divided_updates *u, int *count)
 static void complete(const divided_updates *u, int update)
 {
     const summed_gradients *g = u->gradients;
-    if (update >= u->summed)
+    if (update >= u->update_count)
         return;
     int64_t at = u->places[update];
     floats_add_scaled(g->pool, g->values + at, g->rest ? g->rest + at : NULL,
@@ -223,28 +191,18 @@ static void go_on(void *context, int operations)
 {
     const divided_updates *u = context;
     int done = operations - u->before;
-    if (done < 0 || done > u->summed)
+    if (done < 0 || done > u->update_count)
         return;
     ranks_sum_ready(u->ranks, u->ready[done]);
     complete(u, done);
 }
 
-static cornu_status end_gather(const divided_updates *u, const ranks_numbers *n,
-                               cornu_status status)
+static cornu_status end_gather(const divided_updates *u, cornu_status status)
 {
     bool all;
     if (status == CORNU_OK)
-        ranks_sum_ready(u->ranks, n->divided);
+        ranks_sum_ready(u->ranks, u->numbers.divided);
     return ranks_sum_end(u->ranks, status, &all);
-}
-
-/* All-gather the numbers of a block after those that are divided as the gradients are. */
-static cornu_status gather_apart(const divided_updates *u, float *block)
-{
-    if (u->apart.divided == 0)
-        return CORNU_OK;
-    ranks_gather_begin(u->ranks, block + u->numbers.divided, &u->apart);
-    return end_gather(u, &u->apart, CORNU_OK);
 }
 
 void divided_updates_begin(divided_updates *u, const plan *p, prepared *update,
@@ -258,7 +216,7 @@ void divided_updates_begin(divided_updates *u, const plan *p, prepared *update,
     if (!u->running)
         return;
     u->before = 0;
-    while (!op_updates(&p->ops[u->before]))
+    while (p->ops[u->before].kind != OP_UPDATE)
         u->before++;
     if (u->before == 0)
         complete(u, 0);
@@ -270,8 +228,7 @@ cornu_status divided_updates_end(divided_updates *u, cornu_status status)
     device *d = u->device;
     if (u->running)
         d->ops->watch(d, u->running, NULL, NULL);
-    TRY(end_gather(u, &u->numbers, status));
-    return gather_apart(u, u->weights);
+    return end_gather(u, status);
 }
 
 cornu_status divided_updates_gather(divided_updates *u)
@@ -280,8 +237,7 @@ cornu_status divided_updates_gather(divided_updates *u)
         return CORNU_OK;
     for (int i = 0; i < u->slot_count; i++) {
         ranks_gather_begin(u->ranks, u->slots[i], &u->numbers);
-        TRY(end_gather(u, &u->numbers, CORNU_OK));
-        TRY(gather_apart(u, u->slots[i]));
+        TRY(end_gather(u, CORNU_OK));
     }
     u->model->training.position.slots_divided = false;
     return CORNU_OK;

@@ -21,7 +21,7 @@ void divided_updates_close(divided_updates *d);
 /* Call before the plan of SCOPE_UPDATES is built. `sum` is the sum of the layout's numbers; its
    field `divided` is set. Later calls do nothing further. */
 cornu_status divided_updates_prepare(divided_updates *d, const shard_layout *layout,
-                                     const plan_factors *factors, ranks_numbers *sum);
+                                     ranks_numbers *sum);
 /* This rank's slices, for plan_options.updates. */
 const update_span *divided_updates_own(const divided_updates *d, int *count);
 /* The gradients of a step. */

@@ -46,11 +46,10 @@ typedef struct addition {
     job job;
     float *values;
     ranks_numbers numbers;
-    bool gathers; /* an all-gather */
-    int64_t
-        ready;  /* under the lock: number of values that are ready; -1: not even the shared ones */
-    bool joins; /* this rank takes part */
-    bool all;   /* all ranks take part */
+    bool gathers;  /* an all-gather */
+    int64_t ready; /* under the lock: number of values that are ready */
+    bool joins;    /* this rank takes part */
+    bool all;      /* all ranks take part */
 } addition;
 
 /* Messages to and from a rank. */

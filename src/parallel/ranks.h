@@ -28,9 +28,9 @@ void ranks_block_free(cornu_ranks *r, float *block); /* or NULL */
    addition is one of the tree's; the sum of two floats does not depend on their order.
 
    Numbers may still be computed while earlier ones are added: `begin` returns at once, `ready` says
-   that the first `count` values are final (eventually all; 0: the shared ones are), and `end`
-   waits. Unless all ranks join, nothing is added, *all is false, and the values stay as the caller
-   left them. Until `end` the ranks make no other collective call. */
+   that the first `count` values are final (eventually all), and `end` waits. Unless all ranks join,
+   nothing is added, *all is false, and the values stay as the caller left them. Until `end` the
+   ranks make no other collective call. */
 typedef struct ranks_numbers {
     int64_t count;
     int64_t rounded; /* this number of first values is sent as bfloat16: both operands of each
@@ -38,8 +38,6 @@ typedef struct ranks_numbers {
     int64_t divided; /* this number of first values is reduce-scattered: each rank gets the sums of
                         its own parts, without ranks_rest; the other parts are undefined. If
                         `rounded` is set as well, both are equal */
-    int64_t shared;  /* this number of values before the first is all-gathered: each rank has
-                        computed one of `count` equal parts, in rank order */
 } ranks_numbers;
 void ranks_sum_begin(cornu_ranks *r, float *values, const ranks_numbers *n, bool joins);
 void ranks_sum_ready(cornu_ranks *r, int64_t count);

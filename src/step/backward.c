@@ -38,15 +38,10 @@ static cornu_status back_weighted(step_builder *b, const op *f, tensor_ref dy, o
         o.in[0] = f->in[0];
         o.in[1] = dy;
         o.a.window = f->a.window;
-        int factors = builder_factors(b, f->in[1]);
-        if (factors >= 0)
-            b->plan->kept[factors] = (kept_factors){.x = f->in[0], .dy = dy};
-        else
-            TRY(builder_gradient(b, f->in[1], &o.out[0]));
+        TRY(builder_gradient(b, f->in[1], &o.out[0]));
         if (needed(b, f->in[2]))
             TRY(builder_gradient(b, f->in[2], &o.out[1]));
-        if (o.out[0] != NO_TENSOR || o.out[1] != NO_TENSOR)
-            TRY(builder_add(b, &o, f->name));
+        TRY(builder_add(b, &o, f->name));
     }
     if (needed(b, f->in[0])) {
         op o = op_new(data);

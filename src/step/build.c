@@ -103,15 +103,6 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
     return CORNU_OK;
 }
 
-int builder_factors(const step_builder *b, tensor_ref of)
-{
-    const plan_factors *f = b->options->factors;
-    int i = f && b->plan->mode == PLAN_TRAIN ? f->count - 1 : -1;
-    while (i >= 0 && f->list[i].variable != of)
-        i--;
-    return i;
-}
-
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
 {
     shape s = b->plan->tensors[t].shape;
@@ -275,7 +266,6 @@ static void set_lives(plan *p, const plan_options *options)
 {
     for (int i = 0; options->scope == SCOPE_UPDATES && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], 0); /* written before the step */
-    touch(p, p->factors, 0);
     for (int i = 0; i < p->op_count; i++) {
         for (int k = 0; k < OP_INPUTS_MAX; k++)
             touch(p, p->ops[i].in[k], i);
@@ -286,10 +276,6 @@ static void set_lives(plan *p, const plan_options *options)
     touch(p, p->input_gradient, p->op_count);
     for (int i = 0; options->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], p->op_count);
-    for (int i = 0; p->kept && i < options->factors->count; i++) {
-        touch(p, p->kept[i].x, p->op_count);
-        touch(p, p->kept[i].dy, p->op_count);
-    }
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *r = &p->tensors[plan_root(p, i)];
         p->tensors[i].first = r->first;
@@ -299,7 +285,7 @@ static void set_lives(plan *p, const plan_options *options)
 
 static cornu_status check_options(const cornu_model *m, const plan_options *options)
 {
-    bool batched = options->scope != SCOPE_UPDATES || options->factors;
+    bool batched = options->scope != SCOPE_UPDATES;
     if (batched ? options->batch < 1 || options->batch > INT32_MAX : options->batch != 0)
         return status_fail(CORNU_INVALID, "batch: found %lld; expected 1 to %d",
                            (long long)options->batch, INT32_MAX);
@@ -332,8 +318,6 @@ static cornu_status build(step_builder *b)
     for (int i = 0; i < p->model->weight_count; i++)
         p->gradients[i] = NO_TENSOR;
     TRY(add_variables(b));
-    if (b->options->factors && p->scope == SCOPE_GRADIENTS)
-        TRY(memory_new((size_t)b->options->factors->count, sizeof *p->kept, "plan", &p->kept));
     if (p->scope == SCOPE_UPDATES) {
         TRY(build_only_updates(b));
         TRY(forms_of_updates(p));
@@ -361,7 +345,6 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->weighted = options->weighted && options->mode != PLAN_PREDICT;
     b.plan->exact_convolution = options->exact_convolution;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
-    b.plan->factors = NO_TENSOR;
     cornu_status status = build(&b);
     free(b.notes);
     if (status != CORNU_OK) {

@@ -35,8 +35,6 @@ cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tenso
                            const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* `s` with the batch in front. */
 cornu_status builder_batched(const step_builder *b, const shape *s, shape *out);
-/* The index in the options' factors of this variable's; -1: none. */
-int builder_factors(const step_builder *b, tensor_ref of);
 /* Create the gradient of `t`: a buffer of its shape called "d NAME". */
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out);
 

@@ -85,7 +85,5 @@ void plan_free(plan *p)
     free(p->ops);
     free(p->groups);
     free(p->gradients);
-    free(p->kept);
-    free(p->ranges);
     free(p);
 }

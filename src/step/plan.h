@@ -105,10 +105,6 @@ typedef union op_attributes {
         int norm_count; /* elements of s to sum for global_clipnorm */
         int64_t before,
             after; /* number of elements of w, at its start and end, that are not updated */
-        /* DENSE_UPDATE: */
-        int64_t x, dy; /* offsets in a shard's factors */
-        const struct update_span *ranges;
-        int range_count;
     } update;
 } op_attributes;
 
@@ -124,8 +120,8 @@ typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
 /* The scope of a training plan. Where the gradients of several shards (micro-batches) of a batch
    are added before the update, SCOPE_GRADIENTS makes the gradients of one shard, which can be read
-   after its step, and SCOPE_UPDATES applies the sum. SCOPE_UPDATES has no samples (its batch is 0,
-   unless it has factors), and its gradients are written before its step. */
+   after its step, and SCOPE_UPDATES applies the sum. SCOPE_UPDATES has no samples (its batch is
+   0), and its gradients are written before its step. */
 typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
 /* A range of a variable's elements, in the order of the device's layout. */
@@ -133,14 +129,6 @@ typedef struct update_span {
     int variable;
     int64_t first, count;
 } update_span;
-
-static inline double update_span_elements(const update_span *ranges, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += (double)ranges[i].count;
-    return sum;
-}
 
 /* Shard i of S has the samples n i / S to n (i + 1) / S - 1 of a batch of n: returns the first of
    them. */
@@ -162,18 +150,6 @@ static inline float plan_sum_scale(int64_t batch, int64_t shards)
     return batch % shards == 0 ? 1 / (float)shards : 1;
 }
 
-/* A dense kernel whose gradient no plan makes: SCOPE_GRADIENTS keeps the factors x and dy of that
-   product, and SCOPE_UPDATES multiplies those of all shards (DENSE_UPDATE). */
-typedef struct dense_factors {
-    int variable;
-    int64_t x, dy; /* offset of each in a shard's floats */
-} dense_factors;
-typedef struct plan_factors {
-    const dense_factors *list;
-    int count;
-    int64_t shards, floats; /* floats: of one shard */
-} plan_factors;
-
 typedef struct plan_options {
     plan_mode mode;
     plan_scope scope; /* PLAN_TRAIN */
@@ -188,14 +164,7 @@ typedef struct plan_options {
     const update_span
         *updates; /* SCOPE_UPDATES: the ranges that are updated, in this order; NULL: all */
     int update_count;
-    const plan_factors *factors; /* SCOPE_GRADIENTS and, with `updates`, SCOPE_UPDATES, whose
-                                    `batch` is then that of all shards; NULL: none */
 } plan_options;
-
-/* The tensors of plan_options.factors.list[i] in SCOPE_GRADIENTS. */
-typedef struct kept_factors {
-    tensor_ref x, dy;
-} kept_factors;
 
 typedef struct plan {
     plan_mode mode;
@@ -213,9 +182,6 @@ typedef struct plan {
         output;                /* output: the result of predict; target: NO_TENSOR in predict */
     tensor_ref input_gradient; /* with keep_input_gradient, else NO_TENSOR */
     tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
-    kept_factors *kept;        /* [factors->count]; NULL: none */
-    tensor_ref factors;        /* SCOPE_UPDATES: of all shards, or NO_TENSOR */
-    update_span *ranges;       /* of its DENSE_UPDATEs */
     int metric_count;
     size_t arena_bytes;       /* of all buffers, with memory sharing; see `offset` */
     size_t variable_bytes;    /* weights and slots */
@@ -259,11 +225,6 @@ static inline tensor_ref plan_root(const plan *p, tensor_ref t)
 
 /* The number of operations, from the first, that must run before `t` is complete. */
 int plan_operations_to(const plan *p, tensor_ref t);
-
-static inline bool op_updates(const op *o)
-{
-    return o->kind == OP_UPDATE || o->kind == OP_DENSE_UPDATE;
-}
 
 /* Rows and columns of a tensor as a matrix: the last dimension is the columns, all others the
    rows. */

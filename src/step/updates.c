@@ -1,7 +1,6 @@
 /* The end of a training step: one UPDATE per trained variable. Without clipping by norm it follows
    immediately after the last use of its variable and gradient, which keeps both in cache and frees
    the gradient's memory early. A norm needs whole gradients first. */
-#include "base/memory.h"
 #include "step/builder.h"
 
 /* The norms by which a step's updates clip. */
@@ -11,10 +10,10 @@ typedef struct norms {
 } norms;
 
 /* Make the operation that updates a variable; the caller sets its input 1, the gradient. */
-static cornu_status update_of(const step_builder *b, op_kind kind, int number, op *out)
+static cornu_status update_of(const step_builder *b, int number, op *out)
 {
     const cornu_model *m = b->plan->model;
-    op o = op_new(kind);
+    op o = op_new(OP_UPDATE);
     o.in[0] = o.out[0] = number;
     for (int i = m->weight_count; i < m->variable_count; i++) {
         const variable *v = &m->variables[i];
@@ -38,7 +37,7 @@ static cornu_status add_update(step_builder *b, const update_span *of, const nor
     op o;
     for (int i = 0; i < number; i++)
         slot += b->notes[i].gradient != NO_TENSOR;
-    TRY(update_of(b, OP_UPDATE, number, &o));
+    TRY(update_of(b, number, &o));
     o.in[1] = b->notes[number].gradient;
     o.in[5] = n->sums;
     o.a.update.norm_slot = m->optimizer.clipnorm > 0 ? slot : -1;
@@ -46,26 +45,6 @@ static cornu_status add_update(step_builder *b, const update_span *of, const nor
     o.a.update.before = of->first;
     o.a.update.after = m->variables[number].count - of->first - of->count;
     return builder_add(b, &o, m->variables[number].name);
-}
-
-/* For a variable without a gradient: add all its ranges from `first` on that are adjacent in the
-   list. *taken is their number. */
-static cornu_status add_product(step_builder *b, int first, int *taken)
-{
-    const update_span *ranges = b->plan->ranges + first;
-    int number = ranges->variable, count = 1, left = b->options->update_count - first;
-    const dense_factors *f = &b->options->factors->list[builder_factors(b, number)];
-    op o;
-    while (count < left && ranges[count].variable == number)
-        count++;
-    TRY(update_of(b, OP_DENSE_UPDATE, number, &o));
-    o.in[1] = b->plan->factors;
-    o.a.update.x = f->x;
-    o.a.update.dy = f->dy;
-    o.a.update.ranges = ranges;
-    o.a.update.range_count = count;
-    *taken = count;
-    return builder_add(b, &o, b->plan->model->variables[number].name);
 }
 
 static cornu_status add_whole(step_builder *b, int number, const norms *n)
@@ -77,11 +56,8 @@ static cornu_status add_whole(step_builder *b, int number, const norms *n)
 static cornu_status add_all(step_builder *b, const norms *n)
 {
     const plan_options *o = b->options;
-    for (int i = 0, taken = 1; o->updates && i < o->update_count; i += taken, taken = 1)
-        if (b->notes[o->updates[i].variable].gradient != NO_TENSOR)
-            TRY(add_update(b, &o->updates[i], n));
-        else
-            TRY(add_product(b, i, &taken));
+    for (int i = 0; o->updates && i < o->update_count; i++)
+        TRY(add_update(b, &o->updates[i], n));
     for (int i = 0; !o->updates && i < b->plan->model->weight_count; i++)
         if (b->notes[i].gradient != NO_TENSOR)
             TRY(add_whole(b, i, n));
@@ -128,26 +104,14 @@ cornu_status build_clipped_updates(step_builder *b)
     return add_all(b, &n);
 }
 
-static cornu_status add_factors(step_builder *b)
-{
-    const plan_factors *f = b->options->factors;
-    size_t count = (size_t)b->options->update_count;
-    TRY(memory_new(count + 1, sizeof *b->plan->ranges, "updates", &b->plan->ranges));
-    for (size_t i = 0; i < count; i++)
-        b->plan->ranges[i] = b->options->updates[i];
-    return builder_buffer(b, &(shape){2, {f->shards, f->floats}}, &b->plan->factors, "factors");
-}
-
 cornu_status build_only_updates(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
     for (int i = 0; i < m->weight_count; i++) {
         tensor_ref gradient;
-        if (b->notes[i].needs_gradient && builder_factors(b, i) < 0)
+        if (b->notes[i].needs_gradient)
             TRY(builder_gradient(b, i, &gradient));
     }
-    if (b->options->factors)
-        TRY(add_factors(b));
     return optimizer_clips_by_norm(&m->optimizer) ? build_clipped_updates(b)
                                                   : add_all(b, &no_norms);
 }

@@ -14,7 +14,6 @@ struct session {
     int64_t pass; /* < 0: the model's epoch */
     const update_span *updates;
     int update_count;
-    const plan_factors *factors;
     live_weights live;
 };
 
@@ -173,7 +172,6 @@ static cornu_status plan_of(session *s, plan_options options, session_plan **out
     options.exact_convolution = s->exact_convolution;
     options.updates = s->updates;
     options.update_count = s->update_count;
-    options.factors = options.scope == SCOPE_STEP ? NULL : s->factors;
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK)
         status = s->device->ops->prepare(s->device, made->plan, &made->prepared);
@@ -205,11 +203,6 @@ void session_divide_updates(session *s, const update_span *parts, int count)
 {
     s->updates = parts;
     s->update_count = count;
-}
-
-void session_keep_factors(session *s, const plan_factors *factors)
-{
-    s->factors = factors;
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */

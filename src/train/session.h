@@ -47,15 +47,12 @@ cornu_model *session_model(const session *s);
    first call, then the same. */
 cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
                               session_plan **out);
-/* The same for a part of a training step; `batch` is 0 for SCOPE_UPDATES, unless it has factors. */
+/* The same for a part of a training step; `batch` is 0 for SCOPE_UPDATES. */
 cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
                                 session_plan **out);
 /* Plans of SCOPE_UPDATES that are built from now on update only these slices, in this order. The
    session does not copy them. */
 void session_divide_updates(session *s, const update_span *parts, int count);
-/* Plans of parts of a step that are built from now on use these factors (plan_options.factors);
-   NULL: none. The session does not copy them. */
-void session_keep_factors(session *s, const plan_factors *factors);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */

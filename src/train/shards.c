@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "parallel/divided_updates.h"
 #include "parallel/floats.h"
-#include "parallel/shard_factors.h"
 #include <cornu/parallel.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +27,6 @@ struct shards {
     divided_updates *divided;    /* NULL: each rank updates all */
     ranks_numbers numbers;       /* numbers that the ranks all-reduce in a step */
     shard_layout layout;         /* layout of each node's values */
-    shard_factors factors;       /* gradients that are exchanged as factors */
-    float *block;                /* with ranks: factors, then the first node's values */
-    bool shared;                 /* the factors of the current step have been announced */
     float *states;               /* the changed variables before the step, in that layout */
     node nodes[LEVELS_MOST + 1]; /* the first is the first leaf's, and then the sum's */
     node *waiting[LEVELS_MOST];  /* [levels] sums that wait for their right sibling */
@@ -58,8 +54,7 @@ static cornu_status make_nodes(shards *h)
 {
     char need[16], left[16];
     double bytes = (double)h->layout.values * sizeof(float);
-    double shared = (double)h->numbers.shared * sizeof(float);
-    double needed = bytes * (h->levels + 2) + shared;
+    double needed = bytes * (h->levels + 2);
     int64_t available = memory_available();
     if (h->states)
         return CORNU_OK;
@@ -68,10 +63,7 @@ static cornu_status make_nodes(shards *h)
                            "shards: adding the gradients of %jd needs %s of memory; %s is free",
                            (intmax_t)h->count, memory_human(needed, need),
                            memory_human((double)available, left));
-    TRY(ranks_block_new(readers(h), (size_t)(shared + bytes) + 1, "gradients of shards",
-                        &h->block));
-    h->factors.values = h->block;
-    h->nodes->values = h->block + h->numbers.shared;
+    TRY(ranks_block_new(readers(h), (size_t)bytes + 1, "gradients of shards", &h->nodes->values));
     for (int i = 1; i <= h->levels; i++)
         TRY(memory_new_aligned((size_t)bytes + 1, "gradients of shards", &h->nodes[i].values));
     return memory_new_aligned((size_t)bytes + 1, "statistics before a step", &h->states);
@@ -109,9 +101,7 @@ void shards_close(shards *h)
 {
     if (!h)
         return;
-    ranks_block_free(readers(h), h->block);
-    session_keep_factors(h->session, NULL);
-    shard_factors_free(&h->factors);
+    ranks_block_free(readers(h), h->nodes->values);
     for (int i = 1; i <= h->levels; i++)
         memory_free_aligned(h->nodes[i].values);
     memory_free_aligned(h->states);
@@ -132,20 +122,10 @@ void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
     *end = shard_begin(h, batch, h->first + h->own);
 }
 
-/* Call before any plan is built. Gradients that are sent as bfloat16 are added as such. */
-static cornu_status find_factors(shards *h, int64_t batch)
-{
-    if (!h->divided || h->bf16)
-        return CORNU_OK;
-    TRY(shard_factors_find(&h->factors, session_model(h->session), batch, h->count));
-    session_keep_factors(h->session, h->factors.plan.count > 0 ? &h->factors.plan : NULL);
-    return CORNU_OK;
-}
-
 static cornu_status divide_updates(shards *h)
 {
     int count;
-    TRY(divided_updates_prepare(h->divided, &h->layout, &h->factors.plan, &h->numbers));
+    TRY(divided_updates_prepare(h->divided, &h->layout, &h->numbers));
     const update_span *own = divided_updates_own(h->divided, &count);
     session_divide_updates(h->session, own, count);
     return CORNU_OK;
@@ -153,7 +133,6 @@ static cornu_status divide_updates(shards *h)
 
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 {
-    TRY(find_factors(h, batch));
     for (int64_t i = h->first; i < h->first + h->own; i++) {
         int64_t samples = shard_begin(h, batch, i + 1) - shard_begin(h, batch, i);
         session_plan *ready;
@@ -163,12 +142,10 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
         TRY(shard_layout_find(&h->layout, session_model(h->session), ready->plan));
     }
     h->numbers = (ranks_numbers){.count = h->layout.values,
-                                 .rounded = h->bf16 ? h->layout.gradient_values : 0,
-                                 .shared = shard_factors_floats(&h->factors)};
+                                 .rounded = h->bf16 ? h->layout.gradient_values : 0};
     if (h->divided)
         TRY(divide_updates(h));
-    int64_t of = h->factors.plan.count > 0 ? batch : 0;
-    TRY(session_plan_scope(h->session, SCOPE_UPDATES, of, false, &h->update));
+    TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
     return make_nodes(h);
 }
 
@@ -282,27 +259,13 @@ static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
 typedef struct progress {
     shards *shards;
     session_plan *plan;
-    int factors_made; /* operations that compute the factors */
     cornu_status status;
 } progress;
-
-/* All factors of this rank's shards are complete. */
-static void share_factors(shards *h)
-{
-    if (!h->shared && h->ranks)
-        ranks_sum_ready(h->ranks, 0);
-    if (!h->shared && h->factors.plan.count > 0)
-        h->times.shared = clock_seconds() - h->began;
-    h->shared = true;
-}
 
 static void take_made(void *context, int operations)
 {
     progress *p = context;
     shards *h = p->shards;
-    if (operations < p->factors_made)
-        return;
-    share_factors(h);
     while (p->status == CORNU_OK && h->taken < h->layout.gradients &&
            h->layout.parts[h->taken].made <= operations)
         p->status = take_part(h, p->plan, h->own - 1);
@@ -313,8 +276,7 @@ static cornu_status run_watched(shards *h, session_plan *ready, const sample_blo
                                 const int64_t *index, int64_t first)
 {
     device *d = session_device(h->session);
-    progress p = {
-        .shards = h, .plan = ready, .factors_made = shard_factors_made(&h->factors, ready->plan)};
+    progress p = {.shards = h, .plan = ready};
     shard_layout_follow(&h->layout, ready->plan);
     d->ops->watch(d, ready->prepared, take_made, &p);
     cornu_status status = session_run(h->session, ready, samples, index, first);
@@ -342,21 +304,15 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     h->taken = 0;
     h->share = plan_shard_scale(batch, h->count, h->first + number);
     if (count == 0) {
-        if (is_last(h, number))
-            share_factors(h);
         take_nothing(h, number);
         return CORNU_OK;
     }
     TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
     TRY(place_gradients(h, ready, h->shard->values));
-    TRY(shard_factors_place(&h->factors, session_device(h->session), ready->plan, ready->prepared,
-                            h->first + number));
     if (d->ops->watch && is_last(h, number))
         TRY(run_watched(h, ready, samples, index + begin, begin));
     else
         TRY(session_run(h->session, ready, samples, index + begin, begin));
-    if (is_last(h, number))
-        share_factors(h);
     while (h->taken < h->layout.count)
         TRY(take_part(h, ready, number));
     return session_results(h->session, &h->shard->results, true);
@@ -381,7 +337,6 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
     h->last_share = plan_sum_scale(batch, h->count);
     h->began = clock_seconds();
-    h->shared = false;
     start_tree(h);
     for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
         bool sums = h->ranks && is_last(h, i);
@@ -459,8 +414,6 @@ cornu_status shards_end(shards *h, int64_t batch)
     double begin = clock_seconds();
     h->root = NULL;
     TRY(place_gradients(h, h->update, root->values));
-    TRY(shard_factors_place_all(&h->factors, session_device(h->session), h->update->plan,
-                                h->update->prepared));
     scale_sum(h, root->values);
     for (int i = 0; i < h->layout.count; i++)
         TRY(give_part(h, &h->layout.parts[i], root->values + h->layout.parts[i].at));
@@ -486,14 +439,6 @@ shards_times shards_last_times(const shards *h)
 const ranks_numbers *shards_numbers(const shards *h)
 {
     return &h->numbers;
-}
-
-int64_t shards_factored_elements(const shards *h)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < h->factors.plan.count; i++)
-        sum += session_model(h->session)->variables[h->factors.list[i].variable].count;
-    return sum;
 }
 
 const shard_layout *shards_layout(const shards *h)

@@ -53,8 +53,7 @@ cornu_status shards_gather(shards *h);
 /* Seconds of the last step. */
 typedef struct shards_times {
     double made;    /* this rank's gradients */
-    double shared;  /* time when this rank's factors were complete; 0: no factors */
-    double waited;  /* waiting for the others' factors after that */
+    double waited;  /* waiting for the others' after that */
     double applied; /* the sum, of which */
     double updated; /* time in the optimizer, if its work is divided */
 } shards_times;
@@ -62,8 +61,6 @@ shards_times shards_last_times(const shards *h);
 /* The layout of the numbers that are added in a step, in the order in which they are computed. */
 const shard_layout *shards_layout(const shards *h);
 const ranks_numbers *shards_numbers(const shards *h);
-/* Number of elements of the kernels whose gradients are not added (parallel/shard_factors.h). */
-int64_t shards_factored_elements(const shards *h);
 
 /* As session_results. */
 cornu_status shards_results(shards *h, step_results *out, bool reset);

@@ -140,28 +140,6 @@ static void gradients_as_bf16_are_half_the_bytes(void **state)
     expect_near(wire_add_seconds(&unit_wire, 2, &step), 1 + 2 + 200);
 }
 
-/* The factors come before the all-reduce, the kernels after the update; with too many ranks
-   gradients are sent instead. */
-static void of_factors_each_rank_gets_those_of_all_others(void **state)
-{
-    (void)state;
-    shard_part part = {.count = 100, .seconds = 10};
-    const shard_layout layout = {.parts = &part, .count = 1, .values = 100, .gradient_values = 100};
-    const lone_step step = {.made = 10,
-                            .layout = &layout,
-                            .divided = true,
-                            .factors = {.elements = 1000, .floats = 50, .made = 4, .products = 6}};
-    double exchanged = 4 + 1 + 200, added = exchanged + 1 + 200, sent = 1 + 200 + 1 + 2000;
-    expect_near(wire_add_seconds(&unit_wire, 2, &step), 1 + 1 + 200 + 1 + 200);
-    expect_near(wire_wait_seconds(&unit_wire, 2, &step), added - 10);
-    expect_near(wire_step_seconds(&unit_wire, 2, &step), added + sent + 1);
-    expect_near(wire_wait_seconds(&unit_wire, 16, &step), 10 + 4 + 4125 - 16);
-    expect_near(wire_step_seconds(&unit_wire, 16, &step), 10 + 4 + 4125 + 4 + 4125 + 4);
-    expect_near(wire_step_seconds(&unit_wire, 1, &step), 16);
-    const wire fast = {.byte_seconds = 1e-6}; /* the products, before any message */
-    expect_near(wire_step_seconds(&fast, 2, &step), 10 + 200e-6 + 6 + 2000e-6);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,7 +150,6 @@ int main(void)
         cmocka_unit_test(what_is_made_early_is_not_waited_for),
         cmocka_unit_test(a_divided_update_takes_a_part_and_the_weights_way_back),
         cmocka_unit_test(what_the_update_adds_is_not_sent),
-        cmocka_unit_test(of_factors_each_rank_gets_those_of_all_others),
         cmocka_unit_test(gradients_as_bf16_are_half_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

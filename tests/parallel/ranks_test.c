@@ -261,38 +261,6 @@ static void parts_of_a_divided_sum_are_gathered(void **state)
     run_all_sizes(sum_divided);
 }
 
-/* Before the numbers that are added lie as many of each rank, which all get. */
-static cornu_status sum_behind_shared(cornu_ranks *r, void *context)
-{
-    const numbers *of = context;
-    int64_t count = of->count, ranks = cornu_ranks_count(r), own = cornu_ranks_number(r) * count;
-    const numbers both = {.count = (ranks + 1) * count, .in_block = of->in_block};
-    float *shared, *values;
-    bool all = false;
-    cornu_status made = new_numbers(r, &both, &shared);
-    if (made != CORNU_OK)
-        return made;
-    values = shared + ranks * count;
-    ranks_sum_begin(r, values, &(ranks_numbers){.count = count, .shared = ranks * count}, true);
-    memcpy(shared + own, of_rank[cornu_ranks_number(r)], (size_t)count * sizeof *shared);
-    ranks_sum_ready(r, 0);
-    memcpy(values, of_rank[cornu_ranks_number(r)], (size_t)count * sizeof *values);
-    ranks_sum_ready(r, count);
-    cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
-    for (int64_t i = 0; status == CORNU_OK && i < ranks; i++)
-        status = check_numbers(shared + i * count, of_rank[i], count, 1);
-    if (status == CORNU_OK)
-        status = check_numbers(values, of_all[0], count, 1);
-    free_numbers(r, &both, shared);
-    return status;
-}
-
-static void what_each_rank_has_is_shared_before_the_sum(void **state)
-{
-    (void)state;
-    run_all_sizes(sum_behind_shared);
-}
-
 static cornu_status join_but_one(cornu_ranks *r, void *context)
 {
     float values[3] = {1, 2, 3};
@@ -523,7 +491,6 @@ int main(void)
         cmocka_unit_test(sums_are_those_of_the_fixed_tree),
         cmocka_unit_test(a_limit_on_files_is_none_on_numbers),
         cmocka_unit_test(parts_of_a_divided_sum_are_gathered),
-        cmocka_unit_test(what_each_rank_has_is_shared_before_the_sum),
         cmocka_unit_test(nothing_is_added_unless_all_join),
         cmocka_unit_test(who_differs_is_named_by_the_first_rank_alone),
         cmocka_unit_test(a_failure_is_told_to_all),

@@ -341,51 +341,6 @@ static void add_update(int64_t count, const optimizer *o, const char *more)
     label(c, more);
 }
 
-/* A batch of as many samples as W has rows; W's elements in three ranges. */
-static void add_dense_update(int64_t shards, int64_t in, int64_t units, const optimizer *o,
-                             const char *more)
-{
-    enum { RANGES = 3, CASES = 16 };
-    static update_span ranges[CASES][RANGES];
-    static int used;
-    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
-    int in_row = optimizer_slots(o, slots);
-    int64_t rows = (in + shards - 1) / shards, count = in * units;
-    shape w = {2, {in, units}};
-    update_span *range = ranges[used++ % CASES];
-    op_case *c = add(OP_DENSE_UPDATE);
-    for (int i = 0; i < RANGES; i++) {
-        range[i].first = count * i / RANGES;
-        range[i].count = count * (i + 1) / RANGES - range[i].first;
-    }
-    c->in[0] = c->out[0] = w;
-    c->in[1] = (shape){2, {shards, rows * (in + units) + 3}};
-    for (int i = 0; i < in_row; i++)
-        if (slots[i].needed)
-            c->in[2 + i] = c->out[1 + i] = w;
-    c->a.update.optimizer = *o;
-    c->a.update.norm_slot = -1;
-    c->a.update.x = 2;
-    c->a.update.dy = 3 + rows * in;
-    c->a.update.ranges = range;
-    c->a.update.range_count = RANGES;
-    label(c, more);
-}
-
-static void add_dense_updates(void)
-{
-    optimizer sgd = {.id = OPTIMIZER_SGD}, momentum = sgd;
-    momentum.momentum = 0.9;
-    momentum.clipvalue = 0.3;
-    optimizer adam = {.id = OPTIMIZER_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7};
-    add_dense_update(2, 128, 100, &adam, "2 shards, adam");
-    add_dense_update(4, 37, 53, &momentum, "4 shards, sgd, momentum, clipvalue");
-    add_dense_update(8, 5, 48, &sgd, "8 shards of 5 samples, sgd");
-    add_dense_update(1, 9, 1, &adam, "1 shard, adam");
-    add_dense_update(2, 1100, 7, &adam, "2 shards of 550, adam");
-    add_dense_update(32, 500, 96, &adam, "32 shards, adam");
-}
-
 /* Every optimizer with every set of its options that chooses slots: each form of each rule. */
 static void add_forms(int64_t count)
 {
@@ -541,7 +496,6 @@ const op_case *op_cases(int *count)
         add_updates(37);
         add_updates(40000);
         add_forms(37);
-        add_dense_updates();
         add_gathers();
     }
     *count = table_count;

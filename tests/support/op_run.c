@@ -263,31 +263,20 @@ static cornu_status fill_bench(bench *b, const op_case *c, bool nan)
     return CORNU_OK;
 }
 
-typedef void layout_function(const float *from, int64_t in, int64_t units, float *to);
-
-static cornu_status relayout_tensor(bench *b, tensor_ref w, layout_function *layout)
+/* Rewrite in place the weights of a dense operation or their gradient, before it runs or
+   (`output`) after it. */
+static cornu_status relayout(bench *b, void (*layout)(const float *, int64_t, int64_t, float *),
+                             bool output)
 {
+    tensor_ref w = output ? b->op.out[0] : b->op.in[1];
+    if (output != (b->op.kind == OP_DENSE_BACKWARD_WEIGHTS))
+        return CORNU_OK;
     const tensor *t = &b->tensors[w];
     float *laid_out;
     TRY(memory_new_aligned((size_t)t->count * sizeof *laid_out, "tensor", &laid_out));
     layout(b->memory[w], t->shape.dim[0], t->shape.dim[1], laid_out);
     memory_free_aligned(b->memory[w]);
     b->memory[w] = laid_out;
-    return CORNU_OK;
-}
-
-/* Rewrite in place the weights of a dense operation, their gradient or slots, before it runs or
-   (`output`) after it. */
-static cornu_status relayout(bench *b, layout_function *layout, bool output)
-{
-    bool updates = b->op.kind == OP_DENSE_UPDATE;
-    if (!updates && output != (b->op.kind == OP_DENSE_BACKWARD_WEIGHTS))
-        return CORNU_OK;
-    if (!updates)
-        return relayout_tensor(b, output ? b->op.out[0] : b->op.in[1], layout);
-    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
-        if (b->op.out[i] != NO_TENSOR)
-            TRY(relayout_tensor(b, b->op.out[i], layout));
     return CORNU_OK;
 }
 

@@ -23,7 +23,7 @@
     "[{Dense: {units: 411, activation: relu}}, {Dense: {units: 300, "         \
     "activation: relu}}, BatchNormalization, {Dense: {units: 3, activation: " \
     "softmax}}]"
-/* Two kernels of which factors are fewer; one layer has no bias. */
+/* Wide kernels; one layer has no bias. */
 #define DEEP                                                                               \
     "[{Dense: {units: 400, activation: relu}}, {Dense: {units: 400, activation: relu, "    \
     "use_bias: false}}, {Dropout: {rate: 0.3}}, {Dense: {units: 400, activation: tanh}}, " \
@@ -190,9 +190,9 @@ static void also_on_the_reference_device(void **state)
     expect_bits_of_one_on("reference", NARROW, "{adam: {amsgrad: true, clipnorm: 0.1}}", NULL);
 }
 
-/* Of a kernel whose factors are fewer than its elements ranks exchange those: where shards have 32
-   samples or 3 of them (the last batch), several blocks, or where all clip, decay and average. */
-static void also_of_kernels_of_which_ranks_have_factors_alone(void **state)
+/* Where shards have 32 samples or 3 of them (the last batch), and where all clip, decay and
+   average. */
+static void also_of_wide_kernels(void **state)
 {
     (void)state;
     static const char *const by[] = {"{sgd: {momentum: 0.9, nesterov: true, clipvalue: 0.001}}",
@@ -373,7 +373,7 @@ int main(void)
         TEST(bits_are_those_of_one_process_by_every_optimizer),
         TEST(also_where_some_ranks_have_nothing_to_update),
         TEST(also_of_several_buckets_and_of_gradients_sent_as_bf16),
-        TEST(also_of_kernels_of_which_ranks_have_factors_alone),
+        TEST(also_of_wide_kernels),
         cmocka_unit_test(also_on_the_reference_device),
         TEST(a_stopped_run_goes_on_with_other_ranks_and_with_the_work_divided_or_not),
         TEST(model_files_within_an_epoch_are_whole),

@@ -39,7 +39,6 @@ KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);
 KERNELS(metric, &cpu_metric);
 KERNELS(square_sum, &cpu_square_sum);
 KERNELS(update, &cpu_update);
-KERNELS(dense_update, &cpu_dense_update);
 #undef KERNELS
 
 static const kernel_list kernels[OP_COUNT] = {

@@ -96,7 +96,7 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
     cpu_dense_forward, cpu_dense_forward_amx, cpu_dense_backward_data, cpu_dense_backward_data_amx,
     cpu_dense_backward_weights, cpu_dense_backward_weights_amx, cpu_dense_backward,
-    cpu_dense_backward_amx, cpu_dense_update, cpu_winograd_backward_both, cpu_winograd_forward,
+    cpu_dense_backward_amx, cpu_winograd_backward_both, cpu_winograd_forward,
     cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_winograd_pool_forward,
     cpu_winograd_pool_backward, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,
     cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2, cpu_max_pool_backward_2x2_fused,

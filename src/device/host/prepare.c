@@ -38,7 +38,7 @@ cornu_status host_ensure_memory(host_device *h, const prepared *r)
 static bool is_dense(op_kind kind)
 {
     return kind == OP_DENSE_FORWARD || kind == OP_DENSE_BACKWARD_DATA ||
-           kind == OP_DENSE_BACKWARD_WEIGHTS || kind == OP_DENSE_UPDATE;
+           kind == OP_DENSE_BACKWARD_WEIGHTS;
 }
 
 /* ---- as selection asks (device/select.h) -------------------------------------------------- */
@@ -106,7 +106,7 @@ static selector selector_of(host_device *h)
 /* Only dense products and elementwise operations accept panels. */
 static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
 {
-    bool whole = op_updates(o) || o->kind == OP_SQUARE_SUM;
+    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM;
     int expected = -1; /* the one input that is in panels */
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;

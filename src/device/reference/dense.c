@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* x [rows][in], dy [rows][units] */
+typedef struct dense_sizes {
+    int64_t rows, in, units;
+} dense_sizes;
+
 static dense_sizes sizes_of(const tensor *x, const tensor *w)
 {
     dense_sizes s = {.units = w->shape.dim[1]};
@@ -52,8 +57,9 @@ cornu_status reference_dense_backward_data(const op_run *r)
     return CORNU_OK;
 }
 
-void reference_dense_gradient(const float *x, const float *dy, const dense_sizes *s, int64_t i,
-                              double *sums)
+/* Row i of x' dy into sums[units]. */
+static void gradient_row(const float *x, const float *dy, const dense_sizes *s, int64_t i,
+                         double *sums)
 {
     memset(sums, 0, (size_t)s->units * sizeof *sums);
     for (int64_t row = 0; row < s->rows; row++)
@@ -69,8 +75,8 @@ cornu_status reference_dense_backward_weights(const op_run *r)
     tensor_matrix(OP_IN(r->plan, r->op, 0), &s.rows, &s.in);
     tensor_matrix(OP_IN(r->plan, r->op, 1), &s.rows, &s.units);
     TRY(new_row(&s, &sums));
-    for (int64_t i = 0; r->out[0] && i < s.in; i++) {
-        reference_dense_gradient(x, dy, &s, i, sums);
+    for (int64_t i = 0; i < s.in; i++) {
+        gradient_row(x, dy, &s, i, sums);
         for (int64_t u = 0; u < s.units; u++)
             r->out[0][i * s.units + u] = (float)sums[u];
     }

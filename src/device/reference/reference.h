@@ -5,7 +5,6 @@
 
 #include "device/device.h"
 #include "device/host/host.h"
-#include "device/rules/optimizer_constants.h"
 
 #define OP(id, name, ...) cornu_status reference_##name(const op_run *r);
 #include "step/ops.def"
@@ -15,17 +14,6 @@ static inline double or_else(const float *values, int64_t i, double missing)
 {
     return values ? (double)values[i] : missing;
 }
-
-/* x [rows][in], dy [rows][units] */
-typedef struct dense_sizes {
-    int64_t rows, in, units;
-} dense_sizes;
-
-/* Row i of x' dy into sums[units]. */
-void reference_dense_gradient(const float *x, const float *dy, const dense_sizes *s, int64_t i,
-                              double *sums);
-/* One optimizer step of the UPDATE or DENSE_UPDATE on element i, whose gradient is `g`. */
-void reference_update_element(const op_run *r, const optimizer_constants *c, int64_t i, float g);
 
 /* self_test.c: compares a device with the reference. A few operations of small odd sizes, one at a
    time, on a device that has `write` and before any model is bound: products, convolutions both

@@ -26,7 +26,8 @@ static rule *const rules[OPTIMIZER_COUNT] = {
 #include "model/optimizers.def"
 };
 
-void reference_update_element(const op_run *r, const optimizer_constants *c, int64_t i, float g)
+/* One optimizer step on element i, whose gradient is `g`. */
+static void update_element(const op_run *r, const optimizer_constants *c, int64_t i, float g)
 {
     float slot[OPTIMIZER_SLOTS_MAX] = {0};
     for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
@@ -43,6 +44,6 @@ cornu_status reference_update(const op_run *r)
     const optimizer_constants c = host_optimizer_step(r, r->op);
     int64_t end = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after;
     for (int64_t i = r->op->a.update.before; i < end; i++)
-        reference_update_element(r, &c, i, r->in[1][i]);
+        update_element(r, &c, i, r->in[1][i]);
     return CORNU_OK;
 }

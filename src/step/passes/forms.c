@@ -18,7 +18,6 @@ static void mark_product(plan *p, const op *o)
         mark(p, o->in[1], FORM_DENSE_KERNEL);
         break;
     case OP_DENSE_BACKWARD_WEIGHTS:
-    case OP_DENSE_UPDATE:
         mark(p, o->out[0], FORM_DENSE_KERNEL);
         break;
     case OP_CONV2D_FORWARD:
@@ -36,7 +35,7 @@ static void mark_product(plan *p, const op *o)
 static void mark_slots(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && op_updates(&p->ops[i]); k++)
+        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && p->ops[i].kind == OP_UPDATE; k++)
             mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
 }
 

@@ -2,7 +2,6 @@
 
      dense_forward.c        y = act(x W + b)
      dense_backward.c       dW = x' dy, dx = dy W', with the fused operations
-     dense_update.c         the update of W by the products of several shards
      dense_deferred.c       updates of W that the next step's forward pass applies
      dense_kernels.[ch]     microkernels fprop, dgrad, wgrad on blocks in cache, by vectors
      dense_kernels_amx.c    the same by AMX

@@ -418,13 +418,6 @@ static void dense_backward_pack_dy(const op_run *o, dense_backward_run *r)
     threads_run(o->pool, r->s->size.panels, pack_panel, r);
 }
 
-static cornu_status dense_backward_bias(const op_run *o, dense_backward_run *r)
-{
-    r->panels = o->scratch;
-    dense_backward_pack_dy(o, r);
-    return CORNU_OK;
-}
-
 static cornu_status dense_backward_sweep(const op_run *o, dense_backward_run *r)
 {
     const dense_backward_state *s = r->s;
@@ -459,8 +452,6 @@ static cornu_status weights_run(const op_run *o)
     }
     if (s->ops.update_b)
         r.update_b = cpu_update_begin(o, s->ops.update_b, s->isa);
-    if (!r.dw && !s->ops.update_w)
-        return dense_backward_bias(o, &r);
     if (s->ops.data)
         r.dx = o->tensors[(s->ops.act ? s->ops.act : s->ops.data)->out[0]];
     if (!o->deferred)

@@ -82,8 +82,6 @@ const gpu_kernel cuda_dense_with_updates = {
     .name = "updates", .accepts = accepts_absorbed, .with_updates = true};
 static const gpu_kernel all_updates = {.name = "update", .with_updates = true};
 const gpu_kernel *const cuda_update[] = {&all_updates, NULL};
-/* Lacking: updates are divided among ranks only on the host's devices. */
-const gpu_kernel *const cuda_dense_update[] = {NULL};
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 

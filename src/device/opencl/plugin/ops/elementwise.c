@@ -266,5 +266,3 @@ static cornu_status enqueue_update(const gpu_op *r)
 
 static const gpu_kernel update = {.name = "update", .enqueue = enqueue_update};
 const gpu_kernel *const opencl_update[] = {&update, NULL};
-/* Lacking: updates are divided among ranks only on the host's devices. */
-const gpu_kernel *const opencl_dense_update[] = {NULL};
