@@ -10,7 +10,7 @@
 #define BENCH_WIRES_H
 
 #include "base/status.h"
-#include "parallel/shard_layout.h"
+#include "parallel/distribution.h"
 
 enum { WIRES_MOST = 16, FORECAST_MOST = 1024 };
 

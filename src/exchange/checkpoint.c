@@ -4,7 +4,7 @@
 #include "exchange/keras/keras.h"
 #include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
-#include "parallel/shard_layout.h"
+#include "parallel/distribution.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -105,15 +105,15 @@ typedef struct flight {
     range ranges[NEIGHBOURS_MOST];
 } flight;
 
-static bool keeps_upper(const cornu_ranks *r, int distance)
+static bool keeps_upper(int rank, int distance)
 {
-    return (r->rank & distance) != 0;
+    return (rank & distance) != 0;
 }
 
-/* The half of a range that this rank keeps. */
-static range kept(const cornu_ranks *r, int k, const range *of)
+/* The half of a range that the rank keeps. */
+static range kept(int rank, int k, const range *of)
 {
-    bool up = keeps_upper(r, 1 << k);
+    bool up = keeps_upper(rank, 1 << k);
     int64_t begin = up ? of->middle : of->begin, end = up ? of->end : of->middle;
     return (range){begin, begin + (end - begin) / 2, end};
 }
@@ -144,7 +144,7 @@ static leg leg_of(const cornu_ranks *r, int slot, const flight *f)
 {
     int k = neighbour_of(r, f->step);
     const range *g = &f->ranges[k];
-    bool up = keeps_upper(r, 1 << k);
+    bool up = keeps_upper(r->rank, 1 << k);
     float *lower = f->values + g->begin, *upper = f->values + g->middle;
     int64_t below = g->middle - g->begin, above = g->end - g->middle;
     bool halves = f->step < r->neighbour_count;
@@ -229,7 +229,7 @@ static cornu_status take_off(cornu_ranks *r, int slot, flight *f, const addition
                   .end = divided ? halves - rests : 2 * halves,
                   .ranges[0] = whole(end - begin)};
     for (int k = 0; k + 1 < r->neighbour_count; k++)
-        f->ranges[k + 1] = kept(r, k, &f->ranges[k]);
+        f->ranges[k + 1] = kept(r->rank, k, &f->ranges[k]);
     *flies = f->step < f->end;
     return *flies ? begin_step(r, slot, f) : CORNU_OK;
 }
@@ -249,19 +249,19 @@ static int64_t bucket_end(const ranks_numbers *n, int64_t begin)
     return end < kind ? end : kind;
 }
 
-int ranks_parts(const cornu_ranks *r, const ranks_numbers *n, ranks_part *parts)
+int ranks_parts(int rank, int count, const ranks_numbers *n, ranks_part *parts)
 {
-    int count = 0;
+    int found = 0;
     for (int64_t begin = 0, end; begin < n->divided; begin = end) {
         end = bucket_end(n, begin);
         range of = whole(end - begin);
-        for (int k = 0; k < r->neighbour_count; k++)
-            of = kept(r, k, &of);
+        for (int k = 0; 1 << k < count; k++)
+            of = kept(rank, k, &of);
         if (parts)
-            parts[count] = (ranks_part){begin + of.begin, begin + of.end, end};
-        count++;
+            parts[found] = (ranks_part){begin + of.begin, begin + of.end, end};
+        found++;
     }
-    return count;
+    return found;
 }
 
 static cornu_status all_join(cornu_ranks *r, bool joins, bool *all)

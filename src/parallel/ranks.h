@@ -49,8 +49,8 @@ int64_t ranks_bucket(int64_t count);
 typedef struct ranks_part {
     int64_t begin, end, bucket_end;
 } ranks_part;
-/* Returns the number of parts, and writes them unless `parts` is NULL. */
-int ranks_parts(const cornu_ranks *r, const ranks_numbers *n, ranks_part *parts);
+/* Returns the number of parts of a rank among `count`, and writes them unless `parts` is NULL. */
+int ranks_parts(int rank, int count, const ranks_numbers *n, ranks_part *parts);
 /* The numbers that the caller must still add to this rank's parts, at the same indices: the last
    addition of the reduce-scatter of `values` is left to the kernel that reads the sums anyway.
    NULL: none. Valid until this rank next communicates about its parts. */

@@ -262,9 +262,11 @@ static void touch(plan *p, tensor_ref t, int operation)
 
 /* Set the lives of buffers: an alias has its root's, and a tensor that is read after the step lives
    to its end. */
-static void set_lives(plan *p, const plan_options *options)
+static void set_lives(plan *p)
 {
-    for (int i = 0; options->scope == SCOPE_UPDATES && i < p->model->weight_count; i++)
+    for (int i = 0; i < p->tensor_count; i++)
+        p->tensors[i].first = p->tensors[i].last = -1;
+    for (int i = 0; p->scope == SCOPE_UPDATES && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], 0); /* written before the step */
     for (int i = 0; i < p->op_count; i++) {
         for (int k = 0; k < OP_INPUTS_MAX; k++)
@@ -274,7 +276,7 @@ static void set_lives(plan *p, const plan_options *options)
     }
     touch(p, p->output, p->op_count);
     touch(p, p->input_gradient, p->op_count);
-    for (int i = 0; options->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
+    for (int i = 0; p->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], p->op_count);
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *r = &p->tensors[plan_root(p, i)];
@@ -311,6 +313,18 @@ static cornu_status add_step(step_builder *b)
     return b->options->no_fusion ? CORNU_OK : pass_fuse_activation(p);
 }
 
+cornu_status plan_finish(plan *p)
+{
+    free(p->groups);
+    p->groups = NULL;
+    p->group_count = 0;
+    set_lives(p);
+    TRY(pass_groups(p));
+    TRY(pass_memory(p));
+    plan_cost(p);
+    return CORNU_OK;
+}
+
 static cornu_status build(step_builder *b)
 {
     plan *p = b->plan;
@@ -325,11 +339,7 @@ static cornu_status build(step_builder *b)
         TRY(add_step(b));
         pass_forms(p);
     }
-    set_lives(p, b->options);
-    TRY(pass_groups(p));
-    TRY(pass_memory(p));
-    plan_cost(p);
-    return CORNU_OK;
+    return plan_finish(p);
 }
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out)

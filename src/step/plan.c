@@ -30,6 +30,42 @@ const char *const group_names[GROUP_COUNT] = {
 #undef GROUP
 };
 
+const char *const collective_names[COLLECTIVE_COUNT] = {
+#define COLLECTIVE(id, name) [COLLECTIVE_##id] = name,
+#include "step/collectives.def"
+#undef COLLECTIVE
+};
+
+cornu_status plan_add_op(plan *p, const op *o)
+{
+    char *name;
+    size_t capacity = (size_t)p->op_count;
+    TRY(memory_grow(&p->ops, &capacity, capacity + 1, sizeof *p->ops));
+    TRY(memory_copy_string(o->name, &name));
+    p->ops[p->op_count] = *o;
+    p->ops[p->op_count++].name = name;
+    return CORNU_OK;
+}
+
+cornu_status plan_add_collective(plan *p, const collective *c, const char *name)
+{
+    char *copy;
+    size_t capacity = (size_t)p->collective_count;
+    TRY(memory_grow(&p->collectives, &capacity, capacity + 1, sizeof *p->collectives));
+    TRY(memory_copy_string(name, &copy));
+    p->collectives[p->collective_count] = *c;
+    p->collectives[p->collective_count++].name = copy;
+    return CORNU_OK;
+}
+
+int64_t plan_ready(const plan *p, int operations)
+{
+    int64_t ready = 0;
+    for (int i = 0; i < p->collective_count && p->collectives[i].after <= operations; i++)
+        ready = p->collectives[i].at + p->collectives[i].count;
+    return ready;
+}
+
 const op_group *plan_group(const plan *p, const op *o, group_kind kind)
 {
     for (int i = 0; i < p->group_count; i++)
@@ -81,8 +117,11 @@ void plan_free(plan *p)
         free(p->tensors[i].name);
     for (int i = 0; i < p->op_count; i++)
         free(p->ops[i].name);
+    for (int i = 0; i < p->collective_count; i++)
+        free(p->collectives[i].name);
     free(p->tensors);
     free(p->ops);
+    free(p->collectives);
     free(p->groups);
     free(p->gradients);
     free(p);

@@ -118,37 +118,29 @@ typedef struct op {
 
 typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
-/* The scope of a training plan. Where the gradients of several shards (micro-batches) of a batch
-   are added before the update, SCOPE_GRADIENTS makes the gradients of one shard, which can be read
-   after its step, and SCOPE_UPDATES applies the sum. SCOPE_UPDATES has no samples (its batch is
-   0), and its gradients are written before its step. */
+/* The scope of a training plan: the whole step, or a half of it where something happens to the
+   gradients in between. SCOPE_GRADIENTS makes gradients, which can be read after its run, and
+   SCOPE_UPDATES applies gradients that are written before its run. SCOPE_UPDATES has no samples
+   (its batch is 0). */
 typedef enum plan_scope { SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES } plan_scope;
 
-/* A range of a variable's elements, in the order of the device's layout. */
-typedef struct update_span {
-    int variable;
-    int64_t first, count;
-} update_span;
+/* A transfer between processes, beside the operations: it begins as soon as the first `after` of
+   these are complete, and goes on while others run. Devices take no notice. */
+typedef enum collective_kind {
+#define COLLECTIVE(id, name) COLLECTIVE_##id,
+#include "step/collectives.def"
+#undef COLLECTIVE
+    COLLECTIVE_COUNT
+} collective_kind;
 
-/* Shard i of S has the samples n i / S to n (i + 1) / S - 1 of a batch of n: returns the first of
-   them. */
-static inline int64_t plan_shard_begin(int64_t batch, int64_t shards, int64_t i)
-{
-    return batch * i / shards;
-}
-
-/* The factor of a shard's gradient before the sum, and the factor of the sum. If all shards have
-   equally many samples, only the sum is scaled, which saves a pass. */
-static inline float plan_shard_scale(int64_t batch, int64_t shards, int64_t i)
-{
-    int64_t samples = plan_shard_begin(batch, shards, i + 1) - plan_shard_begin(batch, shards, i);
-    return batch % shards == 0 ? 1 : (float)((double)samples / (double)batch);
-}
-
-static inline float plan_sum_scale(int64_t batch, int64_t shards)
-{
-    return batch % shards == 0 ? 1 / (float)shards : 1;
-}
+typedef struct collective {
+    collective_kind kind;
+    char *name;        /* of the variable, or the first of several */
+    int after;         /* operations */
+    int64_t at, count; /* floats of the step's block (parallel/distribution.h) */
+    bool bf16;         /* sent as bfloat16 */
+} collective;
+extern const char *const collective_names[COLLECTIVE_COUNT];
 
 typedef struct plan_options {
     plan_mode mode;
@@ -161,9 +153,6 @@ typedef struct plan_options {
                              does) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool no_fusion;           /* fuse no activations */
-    const update_span
-        *updates; /* SCOPE_UPDATES: the ranges that are updated, in this order; NULL: all */
-    int update_count;
 } plan_options;
 
 typedef struct plan {
@@ -178,6 +167,8 @@ typedef struct plan {
     int op_count;
     op_group *groups; /* in the order of their first operations */
     int group_count;
+    collective *collectives; /* in the order of `at`; NULL: none */
+    int collective_count;
     tensor_ref input, target,
         output;                /* output: the result of predict; target: NO_TENSOR in predict */
     tensor_ref input_gradient; /* with keep_input_gradient, else NO_TENSOR */
@@ -191,6 +182,13 @@ typedef struct plan {
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);
 void plan_free(plan *p);
+/* For passes that rewrite a finished plan: append a copy of an operation, or a collective, with a
+   copy of the name; then plan_finish finds lives, groups, places and costs anew. */
+cornu_status plan_add_op(plan *p, const op *o);
+cornu_status plan_add_collective(plan *p, const collective *c, const char *name);
+cornu_status plan_finish(plan *p);
+/* Floats of the block that collectives may send after this number of operations. */
+int64_t plan_ready(const plan *p, int operations);
 /* Write "32x3072 -> 32x3000" into text[OP_SHAPE_TEXT]: the first tensor that `o` reads and the
    first that it writes, or one of them where the shapes are equal. */
 enum { OP_SHAPE_TEXT = 96 };

@@ -30,10 +30,10 @@ static cornu_status update_of(const step_builder *b, int number, op *out)
     return CORNU_OK;
 }
 
-static cornu_status add_update(step_builder *b, const update_span *of, const norms *n)
+static cornu_status add_update(step_builder *b, int number, const norms *n)
 {
     const cornu_model *m = b->plan->model;
-    int number = of->variable, slot = 0;
+    int slot = 0;
     op o;
     for (int i = 0; i < number; i++)
         slot += b->notes[i].gradient != NO_TENSOR;
@@ -42,25 +42,14 @@ static cornu_status add_update(step_builder *b, const update_span *of, const nor
     o.in[5] = n->sums;
     o.a.update.norm_slot = m->optimizer.clipnorm > 0 ? slot : -1;
     o.a.update.norm_count = n->count;
-    o.a.update.before = of->first;
-    o.a.update.after = m->variables[number].count - of->first - of->count;
     return builder_add(b, &o, m->variables[number].name);
-}
-
-static cornu_status add_whole(step_builder *b, int number, const norms *n)
-{
-    return add_update(
-        b, &(update_span){.variable = number, .count = b->plan->model->variables[number].count}, n);
 }
 
 static cornu_status add_all(step_builder *b, const norms *n)
 {
-    const plan_options *o = b->options;
-    for (int i = 0; o->updates && i < o->update_count; i++)
-        TRY(add_update(b, &o->updates[i], n));
-    for (int i = 0; !o->updates && i < b->plan->model->weight_count; i++)
+    for (int i = 0; i < b->plan->model->weight_count; i++)
         if (b->notes[i].gradient != NO_TENSOR)
-            TRY(add_whole(b, i, n));
+            TRY(add_update(b, i, n));
     return CORNU_OK;
 }
 
@@ -74,7 +63,7 @@ cornu_status build_updates(step_builder *b, const op *f)
     for (int i = 1; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
         if (w != NO_TENSOR && w < m->weight_count && b->notes[w].gradient != NO_TENSOR)
-            TRY(add_whole(b, w, &no_norms));
+            TRY(add_update(b, w, &no_norms));
     }
     return CORNU_OK;
 }

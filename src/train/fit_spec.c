@@ -1,7 +1,7 @@
 /* The settings of a fit: the caller's options override the recipe's fit section, which overrides
    the defaults. The row of an option in cornu/options.h describes it for all three. */
 #include "train/fit_spec.h"
-#include "parallel/shard_layout.h"
+#include "parallel/distribution.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -11,9 +11,8 @@ struct session {
     bool exact_convolution;
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
-    int64_t pass; /* < 0: the model's epoch */
-    const update_span *updates;
-    int update_count;
+    int64_t pass;               /* < 0: the model's epoch */
+    distribution *distribution; /* of training plans; NULL: none */
     live_weights live;
 };
 
@@ -170,9 +169,9 @@ static cornu_status plan_of(session *s, plan_options options, session_plan **out
     options.augment = s->augment;
     options.standardize = s->standardize;
     options.exact_convolution = s->exact_convolution;
-    options.updates = s->updates;
-    options.update_count = s->update_count;
     cornu_status status = plan_build(s->model, &options, &made->plan);
+    if (status == CORNU_OK && s->distribution)
+        status = distribute(s->distribution, made->plan);
     if (status == CORNU_OK)
         status = s->device->ops->prepare(s->device, made->plan, &made->prepared);
     if (status != CORNU_OK) {
@@ -199,10 +198,9 @@ cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, boo
         out);
 }
 
-void session_divide_updates(session *s, const update_span *parts, int count)
+void session_distribute(session *s, distribution *d)
 {
-    s->updates = parts;
-    s->update_count = count;
+    s->distribution = d;
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */

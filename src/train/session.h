@@ -5,6 +5,7 @@
 
 #include "data/data.h"
 #include "device/device.h"
+#include "parallel/distribution.h"
 #include <cornu/options.h>
 
 typedef struct session session;
@@ -50,9 +51,9 @@ cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool we
 /* The same for a part of a training step; `batch` is 0 for SCOPE_UPDATES. */
 cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
                                 session_plan **out);
-/* Plans of SCOPE_UPDATES that are built from now on update only these slices, in this order. The
-   session does not copy them. */
-void session_divide_updates(session *s, const update_span *parts, int count);
+/* Training plans that are built from now on are rewritten by `distribute`; NULL: they are not. The
+   session does not copy it. */
+void session_distribute(session *s, distribution *d);
 /* One step of `plan` on samples[index[0..plan batch-1]]; in PLAN_TRAIN advances
    model->training.position.iterations and uses its learning rate (schedule times
    learning_rate_factor). */

@@ -11,22 +11,20 @@ enum { LEVELS_MOST = 10 };
 
 /* A node of the tree: numbers that were added, and sums of the losses and metrics. */
 typedef struct node {
-    float *values; /* in shards.layout */
+    float *values; /* in how.layout */
     step_results results;
 } node;
 
 struct shards {
     session *session;
     cornu_ranks *ranks; /* or NULL */
-    int64_t count;      /* of all ranks */
-    bool bf16;          /* gradients are rounded where they are added */
+    distribution how;
     int64_t first, own; /* this rank's */
     int levels;         /* own is 1 << levels */
     threads *pool;
     session_plan *update;
     divided_updates *divided;    /* NULL: each rank updates all */
     ranks_numbers numbers;       /* numbers that the ranks all-reduce in a step */
-    shard_layout layout;         /* layout of each node's values */
     float *states;               /* the changed variables before the step, in that layout */
     node nodes[LEVELS_MOST + 1]; /* the first is the first leaf's, and then the sum's */
     node *waiting[LEVELS_MOST];  /* [levels] sums that wait for their right sibling */
@@ -46,14 +44,14 @@ struct shards {
 /* The ranks that read the numbers in shared memory: NULL if they are sent as bfloat16. */
 static cornu_ranks *readers(const shards *h)
 {
-    return h->bf16 ? NULL : h->ranks;
+    return h->how.bf16 ? NULL : h->ranks;
 }
 
 /* Each node has its numbers; none is touched before it is used. */
 static cornu_status make_nodes(shards *h)
 {
     char need[16], left[16];
-    double bytes = (double)h->layout.values * sizeof(float);
+    double bytes = (double)h->how.layout.values * sizeof(float);
     double needed = bytes * (h->levels + 2);
     int64_t available = memory_available();
     if (h->states)
@@ -61,7 +59,7 @@ static cornu_status make_nodes(shards *h)
     if (available >= 0 && needed > (double)available)
         return status_fail(CORNU_OUT_OF_MEMORY,
                            "shards: adding the gradients of %jd needs %s of memory; %s is free",
-                           (intmax_t)h->count, memory_human(needed, need),
+                           (intmax_t)h->how.shards, memory_human(needed, need),
                            memory_human((double)available, left));
     TRY(ranks_block_new(readers(h), (size_t)bytes + 1, "gradients of shards", &h->nodes->values));
     for (int i = 1; i <= h->levels; i++)
@@ -81,15 +79,20 @@ cornu_status shards_open(session *s, const shards_options *o, shards **out)
     TRY(memory_new(1, sizeof *h, "shards", &h));
     h->session = s;
     h->ranks = o->ranks;
-    h->count = o->count;
-    h->bf16 = o->bf16;
+    h->how = (distribution){.shards = o->count,
+                            .rank = cornu_ranks_number(o->ranks),
+                            .ranks = cornu_ranks_count(o->ranks),
+                            .bf16 = o->bf16,
+                            .divides = o->divides && o->ranks};
     h->own = o->count / cornu_ranks_count(o->ranks);
     h->first = h->own * cornu_ranks_number(o->ranks);
     while (INT64_C(1) << h->levels < h->own)
         h->levels++;
     cornu_status status = threads_open(o->threads, &h->pool);
-    if (status == CORNU_OK && o->divides && o->ranks)
-        status = divided_updates_open(session_model(s), session_device(s), o->ranks, &h->divided);
+    if (status == CORNU_OK && h->how.divides)
+        status = divided_updates_open(session_model(s), session_device(s), o->ranks, &h->how,
+                                      &h->divided);
+    session_distribute(s, &h->how);
     if (status == CORNU_OK)
         *out = h;
     else
@@ -106,45 +109,29 @@ void shards_close(shards *h)
         memory_free_aligned(h->nodes[i].values);
     memory_free_aligned(h->states);
     divided_updates_close(h->divided);
-    free(h->layout.parts);
+    session_distribute(h->session, NULL);
+    distribution_free(&h->how);
     threads_close(h->pool);
     free(h);
 }
 
-static int64_t shard_begin(const shards *h, int64_t batch, int64_t shard)
-{
-    return plan_shard_begin(batch, h->count, shard);
-}
-
 void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
 {
-    *begin = shard_begin(h, batch, h->first);
-    *end = shard_begin(h, batch, h->first + h->own);
-}
-
-static cornu_status divide_updates(shards *h)
-{
-    int count;
-    TRY(divided_updates_prepare(h->divided, &h->layout, &h->numbers));
-    const update_span *own = divided_updates_own(h->divided, &count);
-    session_divide_updates(h->session, own, count);
-    return CORNU_OK;
+    *begin = shard_begin(batch, h->how.shards, h->first);
+    *end = shard_begin(batch, h->how.shards, h->first + h->own);
 }
 
 cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 {
     for (int64_t i = h->first; i < h->first + h->own; i++) {
-        int64_t samples = shard_begin(h, batch, i + 1) - shard_begin(h, batch, i);
+        int64_t samples = shard_samples(batch, h->how.shards, i);
         session_plan *ready;
-        if (samples == 0)
-            continue;
-        TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, samples, weighted, &ready));
-        TRY(shard_layout_find(&h->layout, session_model(h->session), ready->plan));
+        if (samples > 0)
+            TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, samples, weighted, &ready));
     }
-    h->numbers = (ranks_numbers){.count = h->layout.values,
-                                 .rounded = h->bf16 ? h->layout.gradient_values : 0};
+    h->numbers = distribution_sums(&h->how, session_model(h->session));
     if (h->divided)
-        TRY(divide_updates(h));
+        TRY(divided_updates_prepare(h->divided));
     TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
     return make_nodes(h);
 }
@@ -157,8 +144,8 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
 static cornu_status keep_states(shards *h, bool first)
 {
     device *d = session_device(h->session);
-    for (int i = 0; i < h->layout.count; i++) {
-        const shard_part *p = &h->layout.parts[i];
+    for (int i = 0; i < h->how.layout.count; i++) {
+        const shard_part *p = &h->how.layout.parts[i];
         if (p->gradient)
             continue;
         if (first)
@@ -174,8 +161,8 @@ static cornu_status keep_states(shards *h, bool first)
 static cornu_status place_gradients(const shards *h, session_plan *in, float *values)
 {
     device *d = session_device(h->session);
-    for (int i = 0; d->ops->place && i < h->layout.count; i++) {
-        const shard_part *p = &h->layout.parts[i];
+    for (int i = 0; d->ops->place && i < h->how.layout.count; i++) {
+        const shard_part *p = &h->how.layout.parts[i];
         if (p->gradient)
             TRY(d->ops->place(d, in->prepared, in->plan->gradients[p->variable], values + p->at));
     }
@@ -200,7 +187,7 @@ static void start_tree(shards *h)
    now complete, from value `begin` on. The sum of the last leaf goes to the other ranks. */
 static void add_values(const shards *h, int64_t number, int64_t begin, int64_t end)
 {
-    bool rounds = h->bf16 && end <= h->layout.gradient_values;
+    bool rounds = h->how.bf16 && end <= h->how.layout.gradient_values;
     float *sum = h->shard->values;
     for (int level = 0; number >> level & 1; level++) {
         float *left = h->waiting[level]->values;
@@ -242,9 +229,10 @@ static void add_leaf(shards *h, int64_t number)
 static cornu_status take_part(shards *h, session_plan *ready, int64_t number)
 {
     device *d = session_device(h->session);
-    shard_part *p = &h->layout.parts[h->taken++];
+    shard_part *p = &h->how.layout.parts[h->taken++];
     float *to = h->shard->values + p->at;
-    int64_t end = h->taken < h->layout.count ? h->layout.parts[h->taken].at : h->layout.values;
+    int64_t end =
+        h->taken < h->how.layout.count ? h->how.layout.parts[h->taken].at : h->how.layout.values;
     if (!p->gradient)
         TRY(d->ops->read_variable(d, p->variable, to, p->count));
     else if (!d->ops->place)
@@ -266,8 +254,8 @@ static void take_made(void *context, int operations)
 {
     progress *p = context;
     shards *h = p->shards;
-    while (p->status == CORNU_OK && h->taken < h->layout.gradients &&
-           h->layout.parts[h->taken].made <= operations)
+    while (p->status == CORNU_OK && h->taken < h->how.layout.gradients &&
+           p->plan->plan->collectives[h->taken].after <= operations)
         p->status = take_part(h, p->plan, h->own - 1);
 }
 
@@ -277,7 +265,6 @@ static cornu_status run_watched(shards *h, session_plan *ready, const sample_blo
 {
     device *d = session_device(h->session);
     progress p = {.shards = h, .plan = ready};
-    shard_layout_follow(&h->layout, ready->plan);
     d->ops->watch(d, ready->prepared, take_made, &p);
     cornu_status status = session_run(h->session, ready, samples, index, first);
     d->ops->watch(d, ready->prepared, NULL, NULL);
@@ -287,9 +274,9 @@ static cornu_status run_watched(shards *h, session_plan *ready, const sample_blo
 /* A shard without samples. */
 static void take_nothing(shards *h, int64_t number)
 {
-    memset(h->shard->values, 0, (size_t)h->layout.values * sizeof(float));
-    add_values(h, number, 0, h->layout.gradient_values);
-    add_values(h, number, h->layout.gradient_values, h->layout.values);
+    memset(h->shard->values, 0, (size_t)h->how.layout.values * sizeof(float));
+    add_values(h, number, 0, h->how.layout.gradient_values);
+    add_values(h, number, h->how.layout.gradient_values, h->how.layout.values);
 }
 
 /* Compute leaf `number` of this rank's tree into h->shard, and add the nodes that it completes. */
@@ -297,12 +284,12 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
                               int64_t batch, int64_t number)
 {
     const device *d = session_device(h->session);
-    int64_t begin = shard_begin(h, batch, h->first + number),
-            count = shard_begin(h, batch, h->first + number + 1) - begin;
+    int64_t begin = shard_begin(batch, h->how.shards, h->first + number),
+            count = shard_samples(batch, h->how.shards, h->first + number);
     session_plan *ready;
     h->shard->results = (step_results){.samples = 0};
     h->taken = 0;
-    h->share = plan_shard_scale(batch, h->count, h->first + number);
+    h->share = shard_scale(batch, h->how.shards, h->first + number);
     if (count == 0) {
         take_nothing(h, number);
         return CORNU_OK;
@@ -313,7 +300,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
         TRY(run_watched(h, ready, samples, index + begin, begin));
     else
         TRY(session_run(h->session, ready, samples, index + begin, begin));
-    while (h->taken < h->layout.count)
+    while (h->taken < h->how.layout.count)
         TRY(take_part(h, ready, number));
     return session_results(h->session, &h->shard->results, true);
 }
@@ -335,7 +322,7 @@ cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t 
                           int64_t batch)
 {
     cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
-    h->last_share = plan_sum_scale(batch, h->count);
+    h->last_share = shard_sum_scale(batch, h->how.shards);
     h->began = clock_seconds();
     start_tree(h);
     for (int64_t i = 0; i < h->own && status == CORNU_OK; i++) {
@@ -387,7 +374,7 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
 static void scale_sum(const shards *h, float *values)
 {
     int64_t later = h->numbers.divided;
-    floats_scale(h->pool, values + later, h->layout.values - later, h->last_share);
+    floats_scale(h->pool, values + later, h->how.layout.values - later, h->last_share);
 }
 
 static cornu_status run_updates(shards *h, float *values)
@@ -399,10 +386,8 @@ static cornu_status run_updates(shards *h, float *values)
                                         .factor = h->numbers.divided ? h->last_share : 1,
                                         .pool = h->pool};
     double begin = clock_seconds();
-    int count;
     cornu_status status = CORNU_OK;
-    divided_updates_begin(h->divided, h->update->plan, h->update->prepared, &gradients);
-    if (divided_updates_own(h->divided, &count) && count > 0)
+    if (divided_updates_begin(h->divided, h->update->plan, h->update->prepared, &gradients))
         status = session_run(h->session, h->update, NULL, NULL, 0);
     h->times.updated = clock_seconds() - begin;
     return divided_updates_end(h->divided, status);
@@ -415,8 +400,8 @@ cornu_status shards_end(shards *h, int64_t batch)
     h->root = NULL;
     TRY(place_gradients(h, h->update, root->values));
     scale_sum(h, root->values);
-    for (int i = 0; i < h->layout.count; i++)
-        TRY(give_part(h, &h->layout.parts[i], root->values + h->layout.parts[i].at));
+    for (int i = 0; i < h->how.layout.count; i++)
+        TRY(give_part(h, &h->how.layout.parts[i], root->values + h->how.layout.parts[i].at));
     h->times.updated = 0;
     TRY(run_updates(h, root->values));
     session_advance(h->session);
@@ -443,7 +428,7 @@ const ranks_numbers *shards_numbers(const shards *h)
 
 const shard_layout *shards_layout(const shards *h)
 {
-    return &h->layout;
+    return &h->how.layout;
 }
 
 cornu_status shards_results(shards *h, step_results *out, bool reset)

@@ -12,8 +12,8 @@
 #define TRAIN_SHARDS_H
 
 #include "parallel/agree.h"
+#include "parallel/distribution.h"
 #include "parallel/ranks.h"
-#include "parallel/shard_layout.h"
 #include "train/session.h"
 
 typedef struct shards shards;

@@ -223,9 +223,9 @@ static cornu_status sum_divided(cornu_ranks *r, void *context)
     ranks_sum_begin(r, values, &n, true);
     ranks_sum_ready(r, count);
     cornu_status status = ranks_sum_end(r, CORNU_OK, &all);
-    int parts = ranks_parts(r, &n, NULL);
+    int parts = ranks_parts(cornu_ranks_number(r), cornu_ranks_count(r), &n, NULL);
     ranks_part *own = malloc((size_t)parts * sizeof *own + 1);
-    bool whole = ranks_parts(r, &n, own) == parts;
+    bool whole = ranks_parts(cornu_ranks_number(r), cornu_ranks_count(r), &n, own) == parts;
     const float *rest = ranks_rest(r, &n, values);
     if (status == CORNU_OK && (rest != NULL) != rests(r, of, &n))
         status = status_fail(CORNU_INTERNAL, "%jd numbers: who adds the last?", (intmax_t)count);
