@@ -287,6 +287,34 @@ static void a_folder_that_cannot_be_made_says_why(void **state)
 
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
 
+/* A file whose stated size is 0: its length is unknown before its end. */
+static cornu_status read_unsized(size_t limit, size_t *size)
+{
+    char *data = NULL;
+    cornu_status status = file_read("/proc/version", limit, &data, size);
+    free(data);
+    return status;
+}
+
+static void as_many_bytes_as_the_limit_are_read_and_one_more_is_refused(void **state)
+{
+    (void)state;
+    const char *path = scratch_write("ten", "0123456789", 10);
+    char *data;
+    size_t size;
+    assert_int_equal(file_read(path, 10, &data, &size), CORNU_OK);
+    assert_int_equal(size, 10);
+    assert_string_equal(data, "0123456789");
+    free(data);
+    assert_int_equal(file_read(path, 9, &data, &size), CORNU_BAD_FILE);
+    assert_int_equal(read_unsized(10000, &size), CORNU_OK);
+    size_t whole = size;
+    assert_true(whole > 0);
+    assert_int_equal(read_unsized(whole, &size), CORNU_OK);
+    assert_int_equal(size, whole);
+    assert_int_equal(read_unsized(whole - 1, &size), CORNU_BAD_FILE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +331,8 @@ int main(void)
         IN_SCRATCH(an_empty_file_can_be_read),
         cmocka_unit_test(a_folder_that_cannot_be_made_says_why),
         IN_SCRATCH(paths_are_taken_apart_and_joined),
+        cmocka_unit_test_setup_teardown(as_many_bytes_as_the_limit_are_read_and_one_more_is_refused,
+                                        scratch_open, scratch_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,6 +208,149 @@ static void slots_begin_with_their_start_values_whenever_the_model_is_compiled(v
     cornu_model_close(m);
 }
 
+static void losses_are_read_in_every_form_and_written_back(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "binary_crossentropy", "BinaryCrossentropy", "{binary_crossentropy: {from_logits: true}}",
+        "{class_name: BinaryCrossentropy, config: {from_logits: true, name: b, reduction: "
+        "sum_over_batch_size, label_smoothing: 0.0, axis: -1}, module: keras.losses, "
+        "registered_name: null}"};
+    for (int i = 0; i < 4; i++) {
+        doc *d = make_doc(forms[i]), *again;
+        loss l, same;
+        must(loss_read(d, &l));
+        assert_int_equal(l.id, LOSS_BINARY_CROSSENTROPY);
+        assert_int_equal(l.from_logits, i >= 2);
+        json_t *json = loss_to_json(&l);
+        char *shown = json_dumps(json, 0);
+        again = make_doc(shown);
+        must(loss_read(again, &same));
+        assert_int_equal(same.id, l.id);
+        assert_int_equal(same.from_logits, l.from_logits);
+        free(shown);
+        json_decref(json);
+        doc_free(d);
+        doc_free(again);
+    }
+}
+
+static void losses_go_by_keras_other_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        loss_id id;
+    } cases[] = {{"mse", LOSS_MEAN_SQUARED_ERROR},
+                 {"MSE", LOSS_MEAN_SQUARED_ERROR},
+                 {"mae", LOSS_MEAN_ABSOLUTE_ERROR},
+                 {"MAE", LOSS_MEAN_ABSOLUTE_ERROR},
+                 {"MeanAbsoluteError", LOSS_MEAN_ABSOLUTE_ERROR}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        doc *d = make_doc(cases[i].name);
+        loss l;
+        must(loss_read(d, &l));
+        assert_int_equal(l.id, cases[i].id);
+        doc_free(d);
+    }
+}
+
+static metric read_metric(const char *form, int64_t outputs, bool sparse)
+{
+    doc *d = make_doc(form);
+    metric m;
+    must(metric_read(d, outputs, sparse, &m));
+    doc_free(d);
+    return m;
+}
+
+static void accuracy_means_what_keras_makes_of_it(void **state)
+{
+    (void)state;
+    assert_int_equal(read_metric("accuracy", 1, false).id, METRIC_BINARY_ACCURACY);
+    assert_int_equal(read_metric("accuracy", 2, false).id, METRIC_CATEGORICAL_ACCURACY);
+    assert_int_equal(read_metric("acc", 10, true).id, METRIC_SPARSE_CATEGORICAL_ACCURACY);
+    metric a = read_metric("accuracy", 10, true);
+    assert_string_equal(metric_name(&a), "accuracy");
+    a = read_metric("SparseCategoricalAccuracy", 10, true);
+    assert_string_equal(metric_name(&a), "SparseCategoricalAccuracy");
+}
+
+static void top_k_takes_k(void **state)
+{
+    (void)state;
+    assert_int_equal(read_metric("top_k_categorical_accuracy", 9, false).k, 5);
+    metric m = read_metric("{top_k_categorical_accuracy: {k: 3}}", 9, false);
+    assert_int_equal(m.k, 3);
+    json_t *json = metric_to_json(&m);
+    char *shown = json_dumps(json, 0);
+    assert_int_equal(read_metric(shown, 9, false).k, 3);
+    free(shown);
+    json_decref(json);
+}
+
+static void a_name_of_its_own_is_kept(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "{class_name: SparseCategoricalAccuracy, config: {name: acc, dtype: float32}}",
+        "{sparse_top_k_categorical_accuracy: {k: 2, name: acc}}",
+        "{accuracy: {name: acc}}",
+        "acc",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        metric m = read_metric(forms[i], 10, true), again;
+        assert_string_equal(metric_name(&m), "acc");
+        json_t *json = metric_to_json(&m);
+        char *shown = json_dumps(json, JSON_ENCODE_ANY);
+        again = read_metric(shown, 10, true);
+        assert_string_equal(metric_name(&again), "acc");
+        assert_int_equal(again.id, m.id);
+        assert_int_equal(again.k, m.k);
+        free(shown);
+        json_decref(json);
+    }
+    metric plain = read_metric("{SparseCategoricalAccuracy: {name: null}}", 10, true);
+    assert_string_equal(metric_name(&plain), "sparse_categorical_accuracy");
+}
+
+static void a_loss_is_a_metric_by_each_of_its_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *form, *name;
+        metric_id id;
+    } cases[] = {
+        {"mae", "mae", METRIC_MEAN_ABSOLUTE_ERROR},
+        {"MSE", "MSE", METRIC_MEAN_SQUARED_ERROR},
+        {"mean_absolute_error", "mean_absolute_error", METRIC_MEAN_ABSOLUTE_ERROR},
+        {"MeanSquaredError", "MeanSquaredError", METRIC_MEAN_SQUARED_ERROR},
+        {"{MeanSquaredError: {name: error}}", "error", METRIC_MEAN_SQUARED_ERROR},
+        {"{class_name: MeanAbsoluteError, config: {}}", "mean_absolute_error",
+         METRIC_MEAN_ABSOLUTE_ERROR},
+        {"categorical_crossentropy", "categorical_crossentropy", METRIC_CATEGORICAL_CROSSENTROPY},
+        {"{BinaryCrossentropy: {label_smoothing: 0}}", "binary_crossentropy",
+         METRIC_BINARY_CROSSENTROPY},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        metric m = read_metric(cases[i].form, 10, false), again;
+        assert_int_equal(m.id, cases[i].id);
+        assert_string_equal(metric_name(&m), cases[i].name);
+        json_t *json = metric_to_json(&m);
+        char *shown = json_dumps(json, JSON_ENCODE_ANY);
+        again = read_metric(shown, 10, false);
+        assert_int_equal(again.id, m.id);
+        assert_string_equal(metric_name(&again), cases[i].name);
+        free(shown);
+        json_decref(json);
+    }
+    metric m;
+    doc *d;
+    must(doc_parse("mea", 3, "test", &d));
+    assert_int_equal(metric_read(d, 10, false, &m), CORNU_INVALID);
+    doc_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +361,12 @@ int main(void)
         cmocka_unit_test(optimizers_are_written_so_that_they_are_read_back),
         cmocka_unit_test(compiling_again_replaces_the_slots),
         cmocka_unit_test(slots_begin_with_their_start_values_whenever_the_model_is_compiled),
+        cmocka_unit_test(losses_are_read_in_every_form_and_written_back),
+        cmocka_unit_test(losses_go_by_keras_other_names),
+        cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
+        cmocka_unit_test(top_k_takes_k),
+        cmocka_unit_test(a_name_of_its_own_is_kept),
+        cmocka_unit_test(a_loss_is_a_metric_by_each_of_its_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
