@@ -81,6 +81,14 @@ found=$(find src -type f -exec wc -l {} + | awk '$2 != "total" && $1 > 1000 {pri
 $found
 EOF
 
+# A layer without a row would build, and no recipe could name it.
+found=$(sed -n 's/^const layer_kind layer_\([A-Za-z0-9]*\) .*/\1/p' src/model/layers/*.c | while IFS= read -r layer; do
+    grep -q "^LAYER($layer," src/model/layers/layers.def || printf '%s\n' "$layer"
+done)
+[ -z "$found" ] || complain_all "a layer without its row in src/model/layers/layers.def" <<EOF
+$found
+EOF
+
 # The field's words, not those that grew here once: prefetch, deferred and flushed, fused, packed, K-slices, partial
 # sums, bf16x3 terms, split-K, blocking, tasks, rotated, random transform.
 homemade='bring_near|brings? near|put_off|puts? off|takes? along|catch(es)? up|caught up|spans?|fold(s|ed|ing)?|laid|lays?(_| )out'
