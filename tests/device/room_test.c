@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "device/largest_batch.h"
+#include "device/device.h"
 #include "support/net.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -113,7 +113,7 @@ cornu_status gpu_flush(gpu *g);
 cornu_status gpu_drain(gpu *g);
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset);
 
-/* ---- fit.c ------------------------------------------------------------------------------- */
+/* ---- prepare.c ----------------------------------------------------------------------------- */
 
 /* Bytes of a plan's buffers, and (offsets not NULL) where each begins. */
 cornu_status gpu_buffer_offsets(const gpu *g, const plan *p, size_t *offsets, size_t *bytes);
@@ -128,20 +128,6 @@ static inline bool gpu_absorbs(const gpu *g, const plan *p, const op *o)
 {
     return g->driver->absorbs && g->driver->absorbs(g, p, o);
 }
-
-/* Memory that a plan needs, by what it is for; each is shared with the plans before it. */
-typedef struct gpu_need {
-    double arena, scratch, queue;
-} gpu_need;
-
-/* Room for what p needs beyond what is there already. CORNU_OUT_OF_MEMORY names what is free and
-   the largest batch that fits. */
-cornu_status gpu_check_fits(gpu *g, const plan *p, const gpu_need *n);
-/* The driver has refused what should have fitted: others use the device, too, or it is not as large
-   as it says. What plans share is given back for it, and made again where it is used. */
-cornu_status gpu_fail_refused(gpu *g, const plan *p, const gpu_need *n);
-
-/* ---- prepare.c ----------------------------------------------------------------------------- */
 
 struct prepared {
     const plan *plan;

@@ -1,7 +1,6 @@
 /* A plan made ready: its memory, and a kernel for each operation or group. */
 #include "base/memory.h"
 #include "device/host/prepared.h"
-#include "device/largest_batch.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,13 @@
-/* Elementwise operations, VEC_FLOATS at once, each from one formula on vectors. All are
-   memory-bound except the exponentials, which take, in cache on one thread of a Cascade Lake core
-   at 2.4 GHz, 0.5 (elu) to 0.7 ns per element (tanh). */
+/* Microkernels of elementwise operations and of dropout. */
 #include "device/cpu/elementwise/elementwise_kernels.h"
 #include "device/cpu/vec.h"
 #include "model/kinds.h"
+
+/* ---- elements ---------------------------------------------------------------------------- */
+
+/* Elementwise operations, VEC_FLOATS at once, each from one formula on vectors. All are
+   memory-bound except the exponentials, which take, in cache on one thread of a Cascade Lake core
+   at 2.4 GHz, 0.5 (elu) to 0.7 ns per element (tanh). */
 
 typedef vec formula(vec x, vec alpha);
 typedef vec formula_back(vec v, vec dy, vec alpha);
@@ -122,3 +126,151 @@ const element_kernels ISA(cpu_element_kernels) = {
     .add = add,
     .square_sum = square_sum,
 };
+
+/* ---- dropout ----------------------------------------------------------------------------- */
+
+/* Dropout: Philox 4x32-10, the same bits as base/philox.h, VEC_FLOATS / 2 counters at once. Each of
+   a counter's four words occupies 64 bits, of which the upper half is ignored: so a round is two
+   multiplications of 32 by 32 bits, two moves and two exclusive ors; only the end pairs the words
+   up. BLOCKS such vectors are interleaved, because one round's multiplication waits for that of the
+   previous round.
+
+   Measured on one thread of a Cascade Lake core, in cache: 0.55 ns an element, of which the ports
+   that multiply, move and combine 64-byte vectors account for 0.49. */
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+typedef uint64_t words __attribute__((vector_size(VEC_BYTES)));
+typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
+
+enum { COUNTERS = VEC_FLOATS / 2, BLOCKS = VEC_COUNT / 8, ROUNDS = 10 };
+
+/* The product of the lower halves. */
+VEC_INLINE words multiply(words a, words b)
+{
+#if defined(__AVX512F__)
+    return (words)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (words)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (words)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    return (words)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
+#else
+    return (a & 0xffffffffu) * (b & 0xffffffffu);
+#endif
+}
+
+/* The upper half in place of the lower one: a shuffle, because shifts would use the same port as
+   the multiplications. */
+VEC_INLINE words upper(words a)
+{
+#if defined(__AVX512F__)
+    return (words)_mm512_shuffle_epi32((__m512i)a, (_MM_PERM_ENUM)0xf5);
+#elif defined(__AVX2__)
+    return (words)_mm256_shuffle_epi32((__m256i)a, 0xf5);
+#elif defined(__SSE2__)
+    return (words)_mm_shuffle_epi32((__m128i)a, 0xf5);
+#else
+    return a >> 32;
+#endif
+}
+
+VEC_INLINE words all(uint64_t x)
+{
+    return x - (words){0};
+}
+
+/* The counter of each lane: 0, 4, 1, 5, 2, 6, 3, 7. The first half is in the even lanes, which one
+   instruction pairs up. */
+VEC_INLINE words lanes(void)
+{
+    words w;
+    for (int i = 0; i < COUNTERS; i++)
+        w[i] = (uint64_t)(i / 2 + i % 2 * (COUNTERS / 2));
+    return w;
+}
+
+/* 64-bit lanes 0, 2, 4, ... (1, 3, 5, ... with `odd`) of a and b alternately. */
+VEC_INLINE words pair_up(words a, words b, int odd)
+{
+#if defined(__AVX512F__)
+    return odd ? (words)_mm512_unpackhi_epi64((__m512i)a, (__m512i)b)
+               : (words)_mm512_unpacklo_epi64((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return odd ? (words)_mm256_unpackhi_epi64((__m256i)a, (__m256i)b)
+               : (words)_mm256_unpacklo_epi64((__m256i)a, (__m256i)b);
+#else
+    words w;
+    for (int i = 0; i < COUNTERS; i += 2) {
+        w[i] = a[i + odd];
+        w[i + 1] = b[i + odd];
+    }
+    return w;
+#endif
+}
+
+typedef struct philox_state {
+    words c[4];
+} philox_state;
+
+VEC_INLINE void round_once(philox_state *s, words k0, words k1)
+{
+    words p0 = multiply(s->c[0], all(0xD2511F53u)), p1 = multiply(s->c[2], all(0xCD9E8D57u));
+    s->c[0] = upper(p1) ^ s->c[1] ^ k0;
+    s->c[2] = upper(p0) ^ s->c[3] ^ k1;
+    s->c[1] = p1;
+    s->c[3] = p0;
+}
+
+/* The lower halves of a and b side by side. */
+VEC_INLINE words halves(words a, words b)
+{
+    return (a & 0xffffffffu) | b << 32;
+}
+
+/* y for the VEC_FLOATS elements from `at` on, or for fewer at the end. */
+VEC_INLINE void drop_vector(const dropout_range *d, words random, int64_t at)
+{
+    vec_mask kept = (vec_mask)((bits)random >= d->least - (bits){0});
+    int64_t left = d->count - at;
+    if (left >= VEC_FLOATS)
+        vec_store(d->y + at, (vec)(kept & (vec_mask)(vec_load(d->x + at) * d->scale)));
+    else if (left > 0)
+        vec_store_first(d->y + at,
+                        (vec)(kept & (vec_mask)(vec_load_first(d->x + at, left) * d->scale)), left);
+}
+
+static void drop(const dropout_range *range)
+{
+    const dropout_range d = *range;
+    const words counter = lanes();
+    for (int64_t at = 0; at < d.count; at += BLOCKS * 2 * VEC_FLOATS) {
+        philox_state s[BLOCKS];
+        uint32_t k0 = (uint32_t)d.key, k1 = (uint32_t)(d.key >> 32);
+        UNROLL(4)
+        for (int b = 0; b < BLOCKS; b++) {
+            words number = counter + (d.first + (uint64_t)at / 4 + (uint64_t)(b * COUNTERS));
+            s[b] = (philox_state){{number, number >> 32, all(d.iteration), all(d.iteration >> 32)}};
+        }
+        UNROLL(10)
+        for (int round = 0; round < ROUNDS; round++) {
+            UNROLL(4)
+            for (int b = 0; b < BLOCKS; b++)
+                round_once(&s[b], all(k0), all(k1));
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        UNROLL(4)
+        for (int b = 0; b < BLOCKS; b++) {
+            words low = halves(s[b].c[0], s[b].c[1]), high = halves(s[b].c[2], s[b].c[3]);
+            int64_t here = at + b * 2 * VEC_FLOATS;
+            drop_vector(&d, pair_up(low, high, 0), here);
+            drop_vector(&d, pair_up(low, high, 1), here + VEC_FLOATS);
+        }
+    }
+}
+
+const dropout_kernels ISA(cpu_dropout_kernels) = {.drop = drop};

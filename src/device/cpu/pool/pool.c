@@ -304,7 +304,7 @@ const kernel cpu_average_pool_backward = {
 /* ---- 2x2 --------------------------------------------------------------------------------- */
 
 /* Max pooling by non-overlapping 2x2 windows inside the image: rows of windows by the kernels of
-   pool_2x2_kernels.c. Backward also runs the activation under the pool, so that the pool's own
+   pool_kernels.c. Backward also runs the activation under the pool, so that the pool's own
    gradient is never written.
 
    Tasks start with the last sample: its data from the previous operation are still in cache, and

@@ -21,7 +21,7 @@ cornu_status cuda_code_check(int capability);
 /* Load the own kernels into the current context. */
 cornu_status cuda_load_kernels(gpu *g);
 
-/* ---- dnn.c --------------------------------------------------------------------------------- */
+/* ---- ops/cudnn.c --------------------------------------------------------------------------- */
 
 /* cuDNN, if it has kernels for this compute capability (90: 9.0). */
 cornu_status cuda_dnn_find(int capability, const cudnn_library **out);

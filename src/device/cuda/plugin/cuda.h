@@ -59,9 +59,9 @@ static inline cuda_gpu *cuda_of(const gpu *g)
    first message. */
 cornu_status cuda_check_on(const gpu *g, CUresult result, const char *call);
 
-/* dnn.c: initialize cuDNN at the first call. If it is absent or does not support this GPU, every
-   call returns CORNU_UNSUPPORTED with the reason; after CORNU_OUT_OF_MEMORY the next call tries
-   again. */
+/* ops/cudnn.c: initialize cuDNN at the first call. If it is absent or does not support this GPU,
+   every call returns CORNU_UNSUPPORTED with the reason; after CORNU_OUT_OF_MEMORY the next call
+   tries again. */
 cornu_status cuda_dnn_open(gpu *g);
 
 /* Enqueue an own kernel: grid and block in blocks and threads (x only, or x, y, z). `params` is the

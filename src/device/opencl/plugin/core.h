@@ -149,9 +149,6 @@ bool opencl_blocking_simpler(const opencl *d, opencl_blocking *b);
 /* The blocking as text, with each field once: "gemm_m=32 gemm_n=64 ...". */
 void opencl_blocking_text(const opencl_blocking *b, char fields[TUNING_TEXT]);
 
-/* ---- tuning_file.c ----------------------------------------------------------------------------
- */
-
 /* The file's path, and its fields for this device with this driver: NULL if there is no file, or
    no line for this device. CORNU_BAD_FILE: it is damaged, or another kind of file. The caller
    frees both. */

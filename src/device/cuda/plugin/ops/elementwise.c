@@ -1,13 +1,72 @@
-/* Activations, alone and as dense layers and convolutions use them; dropout, scaling and padding,
- * and sums. */
+/* Samples, activations, alone and as dense layers and convolutions use them; dropout, scaling and
+ * padding, and sums. */
 #include "device/cuda/plugin/kernels/elementwise.h"
+#include "device/cuda/plugin/kernels/gather.h"
 #include "device/cuda/plugin/ops/ops.h"
 
+/* Activations, alone and as dense layers and convolutions use them; dropout, scaling and padding,
+ * and sums. */
+
+/* ---- samples ----------------------------------------------------------------------------- */
+
+enum { GRID_Y_MOST = 65535 };
+
+static gather_params params_of(const gpu_op *r)
+{
+    const gpu_gather_size s = gpu_gather_size_of(r);
+    return (gather_params){.clock = cuda_clock_of(r),
+                           .x = (float *)r->out[0],
+                           .t = (float *)r->out[1],
+                           .weight = (float *)r->out[2],
+                           .batch = r->plan->batch,
+                           .count = s.count,
+                           .target_count = s.target_count,
+                           .columns = s.columns};
+}
+
+/* `pieces` of each sample, and its target. */
+static cuda_grid grid_of(const gather_params *p, int64_t pieces)
+{
+    cuda_grid grid = cuda_line(pieces + (p->t ? 1 : 0), GATHER_THREADS);
+    grid.y = (unsigned)gpu_blocks(p->batch, 1, GRID_Y_MOST);
+    return grid;
+}
+
+/* True if the result of a pixel depends on other pixels. */
+static bool needs_whole(const augmentation *a, const standardization *st)
+{
+    return a->channel_shift_range != 0 || a->brightens || st->samplewise_center;
+}
+
+static cornu_status enqueue_augmented(const gpu_op *r)
+{
+    const shape *s = &GPU_OUT(r, 0)->shape;
+    const augmentation *a = &r->op->a.gather.augment;
+    gather_augmented_params p = {.gather = params_of(r),
+                                 .augment = *a,
+                                 .standardize = r->op->a.gather.standardize,
+                                 .augments = augmentation_any(a)};
+    if (needs_whole(a, &p.standardize))
+        return cuda_launch(r->g, CUDA_gather_whole, grid_of(&p.gather, 1), &p);
+    /* The samples' shape is not known yet; the kernel uses a grid-stride loop. */
+    int64_t pixels = s->rank == 4 ? s->dim[1] * s->dim[2] : p.gather.count;
+    cuda_grid grid = grid_of(&p.gather, gpu_blocks(pixels, GATHER_PIXELS, 0));
+    return cuda_launch(r->g, CUDA_gather_augmented, grid, &p);
+}
+
+static cornu_status enqueue_gather(const gpu_op *r)
+{
+    if (augmentation_any(&r->op->a.gather.augment) ||
+        standardization_any(&r->op->a.gather.standardize))
+        return enqueue_augmented(r);
+    gather_params p = params_of(r);
+    return cuda_launch(r->g, CUDA_gather, grid_of(&p, gpu_blocks(p.count, GATHER_PIECE, 0)), &p);
+}
+
+static const gpu_kernel gather = {.name = "gather", .enqueue = enqueue_gather};
+const gpu_kernel *const cuda_gather_samples[] = {&gather, NULL};
+
 /* ---- activations ------------------------------------------------------------------------- */
-
-/* Separate activations, and the functions that dense layers and convolutions use. */
-
-/* ---- softmax ------------------------------------------------------------------------------ */
 
 static cuda_grid softmax_grid(int64_t rows, int lanes)
 {
@@ -30,8 +89,6 @@ static cornu_status enqueue_softmax_backward(const gpu_op *r)
     p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
     return cuda_launch(r->g, CUDA_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
 }
-
-/* ---- element by element ------------------------------------------------------------------- */
 
 static cornu_status enqueue_forward(const gpu_op *r)
 {
@@ -122,8 +179,6 @@ const gpu_kernel *const cuda_dropout[] = {&fused, &dropout_alone, NULL};
 
 /* ---- scale, pad, crop -------------------------------------------------------------------- */
 
-/* SCALE, PAD and CROP. */
-
 static cornu_status enqueue_scale(const gpu_op *r)
 {
     scale_params p = {.x = (const float *)r->in[0],
@@ -170,8 +225,6 @@ const gpu_kernel *const cuda_pad[] = {&pad, NULL};
 const gpu_kernel *const cuda_crop[] = {&crop, NULL};
 
 /* ---- sums of columns --------------------------------------------------------------------- */
-
-/* Column sums, and the separate square sum. */
 
 sum_strips cuda_strips_params(const gpu_strips *t)
 {
