@@ -59,11 +59,14 @@ typedef struct cornu_explain_options {
     const char *precision;  /* as in cornu_fit_options */
     bool exact_convolution; /* as in cornu_fit_options */
     int threads;
-    int64_t batch;                   /* 0: as the recipe says, else 32 */
-    bool run;                        /* time each operation and relate it to the measured limits */
+    int64_t batch; /* 0: as the recipe says, else 32 */
+    bool run;      /* time each operation and relate it to the measured limits */
+    int ranks; /* the step of rank 0 of so many, a power of two, with what they send; 0: of one */
+    bool shard_optimizer;            /* as in cornu_fit_options */
+    const char *gradient_dtype;      /* of what ranks send: "fp32" (NULL) or "bf16" */
     bool (*should_stop)(void *user); /* may be NULL */
     void *user;
-    uint64_t reserved[8]; /* 0 */
+    uint64_t reserved[6]; /* 0 */
 } cornu_explain_options;
 
 /* The plan of one training step as a table: operation, shape, kernel, why other kernels refused,

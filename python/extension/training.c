@@ -17,6 +17,9 @@ PyObject *model_explain(PyObject *object, PyObject *arguments, PyObject *keyword
         CORNU_WHERE_OPTIONS(KEYWORD_OPTION, explain_call) /* where to run */
         {"batch", KEYWORD_INT, offsetof(explain_call, options.batch)},
         {"run", KEYWORD_FLAG, offsetof(explain_call, options.run)},
+        {"ranks", KEYWORD_SMALL, offsetof(explain_call, options.ranks)},
+        {"shard_optimizer", KEYWORD_FLAG, offsetof(explain_call, options.shard_optimizer)},
+        {"gradient_dtype", KEYWORD_TEXT, offsetof(explain_call, options.gradient_dtype)},
         {NULL, KEYWORD_INT, 0}};
     model_object *self = (model_object *)object;
     explain_call e = {.options = {.should_stop = should_stop}};

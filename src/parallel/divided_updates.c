@@ -17,16 +17,22 @@ struct divided_updates {
     prepared *running; /* NULL: this rank updates nothing */
 };
 
+cornu_status divided_updates_accept(const device *d)
+{
+    if (d->ops->join)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "shard-optimizer: found device %s, which keeps the weights in memory of "
+                       "its own; expected cpu or reference",
+                       d->ops->name);
+}
+
 cornu_status divided_updates_open(cornu_model *m, device *d, cornu_ranks *ranks,
                                   const distribution *how, divided_updates **out)
 {
     *out = NULL;
-    if (!d->ops->join)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "shard-optimizer: found device %s, which keeps the weights in memory of "
-                           "its own; expected cpu or reference",
-                           d->ops->name);
     divided_updates *made;
+    TRY(divided_updates_accept(d));
     TRY(memory_new(1, sizeof *made, "updates", &made));
     made->model = m;
     made->device = d;

@@ -12,8 +12,9 @@
 
 typedef struct divided_updates divided_updates;
 
-/* CORNU_UNSUPPORTED on a device that keeps the variables in its own memory. The model, the device,
-   which has the model's variables, and the distribution must outlive it. */
+/* CORNU_UNSUPPORTED for a device that keeps the variables in its own memory. */
+cornu_status divided_updates_accept(const device *d);
+/* The model, the device, which has the model's variables, and the distribution must outlive it. */
 cornu_status divided_updates_open(cornu_model *m, device *d, cornu_ranks *ranks,
                                   const distribution *how, divided_updates **out);
 void divided_updates_close(divided_updates *d);

@@ -33,17 +33,26 @@ static flops_function *const flops_functions[OP_COUNT] = {
 #include "step/ops.def"
 };
 
+/* Bytes of a tensor that the operation moves: an UPDATE may be of a slice of its variable. */
+static double bytes_of_tensor(const plan *p, const op *o, tensor_ref t)
+{
+    int64_t count = p->tensors[t].count;
+    if (o->kind == OP_UPDATE && count == p->tensors[o->out[0]].count)
+        count -= o->a.update.before + o->a.update.after;
+    return (double)count * sizeof(float);
+}
+
 /* Inputs and outputs once; a tensor changed in place is read and written. */
 static double bytes_of(const plan *p, const op *o)
 {
-    double elements = 0;
+    double bytes = 0;
     for (int i = 0; i < OP_INPUTS_MAX; i++)
         if (o->in[i] != NO_TENSOR)
-            elements += (double)p->tensors[o->in[i]].count;
+            bytes += bytes_of_tensor(p, o, o->in[i]);
     for (int i = 0; i < OP_OUTPUTS_MAX; i++)
         if (o->out[i] != NO_TENSOR)
-            elements += (double)p->tensors[o->out[i]].count;
-    return elements * sizeof(float);
+            bytes += bytes_of_tensor(p, o, o->out[i]);
+    return bytes;
 }
 
 void plan_cost(plan *p)
@@ -80,11 +89,6 @@ bool plan_group_internal(const plan *p, const op_group *g, tensor_ref t)
     return touches(p, g->first, end - 1, t, true) && touches(p, g->first + 1, end, t, false);
 }
 
-static double bytes_of_tensor(const plan *p, tensor_ref t)
-{
-    return (double)p->tensors[t].count * sizeof(float);
-}
-
 void plan_group_cost(const plan *p, const op *begin, const op_group *g, double *flops,
                      double *bytes)
 {
@@ -96,10 +100,10 @@ void plan_group_cost(const plan *p, const op *begin, const op_group *g, double *
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
             tensor_ref t = o->in[k];
             if (t != NO_TENSOR && !touches(p, first, i, t, false) && !touches(p, first, i, t, true))
-                *bytes += bytes_of_tensor(p, t);
+                *bytes += bytes_of_tensor(p, o, t);
         }
         for (int k = 0; k < OP_OUTPUTS_MAX; k++)
             if (o->out[k] != NO_TENSOR && !(g && plan_group_internal(p, g, o->out[k])))
-                *bytes += bytes_of_tensor(p, o->out[k]);
+                *bytes += bytes_of_tensor(p, o, o->out[k]);
     }
 }

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "data/data.h"
 #include "device/roofline.h"
+#include "parallel/divided_updates.h"
 #include "train/evaluate.h"
 #include "train/generated.h"
 #include "train/op_times.h"
@@ -19,6 +20,7 @@ typedef struct explained {
     const cornu_explain_options *options;
     cornu_model *model;
     int64_t batch;
+    distribution how; /* with options->ranks */
     session *session;
     session_plan *plan;
     kernel_choice *choices; /* [op_count] */
@@ -158,29 +160,67 @@ static void add_times(const explained *e, int i, text *t)
              rate(c->flops, s), rate(c->bytes, s), share);
 }
 
+/* The widths of the table's first columns. */
+typedef struct widths {
+    int operation, name, dimensions, kernel;
+} widths;
+
+static widths widths_of(const explained *e)
+{
+    const plan *p = e->plan->plan;
+    widths w = {9, 5, 5, 6};
+    char cell[CELL];
+    for (int i = 0; i < p->op_count; i++) {
+        w.operation = longer(w.operation, op_infos[p->ops[i].kind].name);
+        w.name = longer(w.name, p->ops[i].name ? p->ops[i].name : "");
+        op_shape_show(p, &p->ops[i], cell);
+        w.dimensions = longer(w.dimensions, cell);
+        w.kernel = longer(w.kernel, e->choices[i].kernel);
+    }
+    for (int i = 0; i < p->collective_count; i++) {
+        w.operation = longer(w.operation, collective_names[p->collectives[i].kind]);
+        w.name = longer(w.name, p->collectives[i].name);
+    }
+    return w;
+}
+
+static double bytes_of(const collective *c)
+{
+    return (double)c->count * (c->bf16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* The collectives that begin after `operations`. */
+static void add_collectives(const explained *e, int operations, const widths *w, text *t)
+{
+    const plan *p = e->plan->plan;
+    char numbers[CELL];
+    for (int i = 0; i < p->collective_count; i++) {
+        const collective *c = &p->collectives[i];
+        if (c->after != operations)
+            continue;
+        snprintf(numbers, sizeof numbers, "%jd", (intmax_t)c->count);
+        text_add(t, "%3s  %-*s  %-*s  %-*s  %-*s %9s %8.3f\n", "", w->operation,
+                 collective_names[c->kind], w->name, c->name, w->dimensions, numbers, w->kernel,
+                 c->bf16 ? "bf16" : "fp32", "-", bytes_of(c) / 1e6);
+    }
+}
+
 static void add_table(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
-    int operation = 9, name = 5, dimensions = 5, kernel = 6;
+    const widths w = widths_of(e);
     char cell[CELL];
-    for (int i = 0; i < p->op_count; i++) {
-        operation = longer(operation, op_infos[p->ops[i].kind].name);
-        name = longer(name, p->ops[i].name ? p->ops[i].name : "");
-        op_shape_show(p, &p->ops[i], cell);
-        dimensions = longer(dimensions, cell);
-        kernel = longer(kernel, e->choices[i].kernel);
-    }
-    text_add(t, "%3s  %-*s  %-*s  %-*s  %-*s %9s %8s", "#", operation, "operation", name, "layer",
-             dimensions, "shape", kernel, "kernel", "MFLOP", "MB");
+    text_add(t, "%3s  %-*s  %-*s  %-*s  %-*s %9s %8s", "#", w.operation, "operation", w.name,
+             "layer", w.dimensions, "shape", w.kernel, "kernel", "MFLOP", "MB");
     if (e->seconds)
         text_add(t, " %9s %8s %8s %6s %9s", "ms", "GFLOP/s", "real", "GB/s", "of limit");
     text_add(t, "\n");
     for (int i = 0; i < p->op_count; i++) {
         const op *o = &p->ops[i];
         op_shape_show(p, o, cell);
-        text_add(t, "%3d  %-*s  %-*s  %-*s  %-*s %9.3f %8.3f", i + 1, operation,
-                 op_infos[o->kind].name, name, o->name ? o->name : "", dimensions, cell, kernel,
-                 e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
+        text_add(t, "%3d  %-*s  %-*s  %-*s  %-*s %9.3f %8.3f", i + 1, w.operation,
+                 op_infos[o->kind].name, w.name, o->name ? o->name : "", w.dimensions, cell,
+                 w.kernel, e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
         if (e->seconds)
             add_times(e, i, t);
         text_add(t, "\n");
@@ -188,7 +228,24 @@ static void add_table(const explained *e, text *t)
             text_add(t, "     group: %s\n", e->choices[i].group);
         if (e->choices[i].refused[0])
             text_add(t, "     refused: %s\n", e->choices[i].refused);
+        add_collectives(e, i + 1, &w, t);
     }
+}
+
+/* Over a network: an all-reduce is a reduce-scatter and an all-gather, of each of which a rank
+   sends all numbers but its own. */
+static void add_ranks(const explained *e, text *t)
+{
+    const plan *p = e->plan->plan;
+    double bytes = 0;
+    char sent[16];
+    for (int i = 0; i < p->collective_count; i++)
+        bytes +=
+            bytes_of(&p->collectives[i]) * (1 + (p->collectives[i].kind == COLLECTIVE_ALL_REDUCE));
+    if (e->how.ranks > 1)
+        text_add(t, "ranks: %d, this one with %jd of %jd samples · each sends %s in a step\n",
+                 e->how.ranks, (intmax_t)p->batch, (intmax_t)e->batch,
+                 memory_human(bytes * (e->how.ranks - 1) / e->how.ranks, sent));
 }
 
 static void add_memory(const explained *e, text *t)
@@ -279,6 +336,32 @@ static cornu_status open_session(explained *e, const session_options *options)
     return status;
 }
 
+/* One shard for each rank, as without --shards. */
+static cornu_status divide_among_ranks(explained *e)
+{
+    const cornu_explain_options *o = e->options;
+    int ranks = o->ranks;
+    e->how = (distribution){.ranks = 1};
+    TRY(shards_wire_find(o->gradient_dtype, &e->how.bf16));
+    if (ranks <= 1 && (o->shard_optimizer || e->how.bf16))
+        return status_fail(CORNU_INVALID,
+                           "explain: found %s for one rank; expected ranks, 2 or more",
+                           o->shard_optimizer ? "shard-optimizer" : "gradient-dtype");
+    if (ranks < 0 || ranks > SHARDS_MOST || (ranks & (ranks - 1)) != 0 || ranks > e->batch)
+        return status_fail(CORNU_INVALID,
+                           "ranks: found %d, and batches of %jd; expected a power of two, 1 to %d, "
+                           "and at least a sample for each",
+                           ranks, (intmax_t)e->batch, SHARDS_MOST);
+    if (ranks <= 1)
+        return CORNU_OK;
+    e->how.shards = e->how.ranks = ranks;
+    e->how.divides = o->shard_optimizer;
+    if (e->how.divides)
+        TRY(divided_updates_accept(session_device(e->session)));
+    session_distribute(e->session, &e->how);
+    return CORNU_OK;
+}
+
 cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options, char **out)
 {
     static const cornu_explain_options defaults = {0};
@@ -302,7 +385,9 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     session_options open = {WHERE_OF(e.options)};
     open.augment = spec.augment;
     TRY_GOTO(open_session(&e, &open));
-    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, e.batch, false, &e.plan));
+    TRY_GOTO(divide_among_ranks(&e));
+    int64_t samples = (e.batch + e.how.ranks - 1) / e.how.ranks;
+    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, samples, false, &e.plan));
     device *d = session_device(e.session);
     TRY_GOTO(
         memory_new((size_t)e.plan->plan->op_count + 1, sizeof *e.choices, "kernels", &e.choices));
@@ -311,6 +396,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     if (e.options->run)
         TRY_GOTO(measure(&e));
     add_table(&e, &t);
+    add_ranks(&e, &t);
     add_memory(&e, &t);
     TRY_GOTO(add_tuning(&e, &t));
     add_total(&e, &t);
@@ -320,5 +406,6 @@ done:
     free(e.choices);
     free(e.seconds);
     session_close(e.session);
+    distribution_free(&e.how);
     return status;
 }

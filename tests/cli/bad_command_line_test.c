@@ -110,6 +110,8 @@ static const bad_case cases[] = {
     {{"summary", "mnist-cnn-2", "mnist-cnn-4"}, 2, "too many"},
     {{"explain", "mnist-cnn-2", "--device", "tpu"}, 2, "--device tpu"},
     {{"explain", "nothing"}, 1, "nothing"},
+    {{"explain", "mnist-cnn-2", "--ranks", "3"}, 1, "ranks: found 3"},
+    {{"explain", "mnist-cnn-2", "--shard-optimizer"}, 1, "found shard-optimizer for one rank"},
     {{"explain", "mnist-cnn-2", "--rnu"}, 2, "did you mean --run?"},
     {{"tune"}, 2, "found no --device"},
     {{"tune", "--device", "tpu"}, 2, "--device tpu"},

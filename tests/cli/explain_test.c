@@ -97,6 +97,27 @@ static void no_operation_is_faster_than_the_machine(void **state)
     }
 }
 
+/* What ranks send is a line of the step. */
+static void collectives_are_lines_of_the_step(void **state)
+{
+    (void)state;
+    program one = program_run(ARGUMENTS("explain", "mnist-cnn-2"));
+    program all = program_run(ARGUMENTS("explain", "mnist-cnn-2", "--ranks", "4"));
+    program parts = program_run(ARGUMENTS("explain", "mnist-cnn-2", "--ranks", "2",
+                                          "--shard-optimizer", "--gradient-dtype", "bf16"));
+    assert_null(strstr(one.out, "all_reduce"));
+    assert_non_null(strstr(all.out, "\n     all_reduce "));
+    assert_null(strstr(all.out, "all_gather"));
+    assert_true(strstr(all.out, "all_reduce") < strstr(all.out, " update "));
+    assert_non_null(strstr(all.out, "ranks: 4, this one with 13 of 50 samples"));
+    assert_non_null(strstr(parts.out, "\n     reduce_scatter "));
+    assert_non_null(strstr(parts.out, "  bf16 "));
+    assert_true(strstr(parts.out, "\n     all_gather ") > strstr(parts.out, " update "));
+    program_free(&one);
+    program_free(&all);
+    program_free(&parts);
+}
+
 /* The number that ends where the header's `name` ends. */
 static double figure_under(const char *header, const char *name, const char *line)
 {
@@ -145,6 +166,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_step_has_one_figure_everywhere, made_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(collectives_are_lines_of_the_step, made_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(no_operation_is_faster_than_the_machine, made_open,
                                         scratch_close),

@@ -15,7 +15,6 @@
    cuDNN may be absent, or not work on this GPU: after any failure before a convolution has run
    once, the kernels of conv.c replace it. */
 #include "base/env.h"
-#include "base/env.h"
 #include "device/cuda/plugin/core.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdio.h>
