@@ -410,7 +410,7 @@ typedef struct cornu_fit_options {
     /* Gradient dtype: each shard's gradients are rounded to it before each addition, and
        all-reduced in it: "fp32" (exact), or "bf16", which halves the bytes and changes results,
        but equally for any number of ranks. NULL: as the recipe says, else "fp32". */
-    const char *wire;
+    const char *gradient_dtype;
     /* Each rank updates only its slice of the weights; an all-gather then sends the slices to
        the others. Results are the same bits. Within an epoch a rank has only its slice of the
        optimizer's state, so a callback of one rank can neither read the optimizer's variables

@@ -45,7 +45,7 @@
     KEY(at, FLAG, shuffle, true, 0, 0) \
     OPTION(at, INT, shards, "shards", "shards", "N", 0, 1, 1024, \
            "divide each batch into N, a power of two, and add their gradients") \
-    OPTION(at, TEXT, wire, "wire", "wire", "W", 0, 0, 0, \
+    OPTION(at, TEXT, gradient_dtype, "gradient_dtype", "gradient-dtype", "T", 0, 0, 0, \
            "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)") \
     OPTION(at, FLAG, shard_optimizer, NULL, "shard-optimizer", NULL, 0, 0, 0, \
            "each rank updates its part of the weights") \

@@ -340,7 +340,7 @@ cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
                              .forecast = o->forecast,
                              .forecasts = o->forecasts,
                              .divided = o->divides};
-    TRY(shards_wire_find(o->wire, &report->bf16));
+    TRY(gradient_dtype_find(o->gradient_dtype, &report->bf16));
     if (report->ranks < 2)
         return status_fail(CORNU_INVALID,
                            "bench: found one process; expected several, as mpirun -n 2 starts");

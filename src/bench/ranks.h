@@ -13,8 +13,8 @@ typedef struct ranks_options {
     cornu_ranks *ranks;
     const wire *forecast; /* [forecasts] */
     int forecasts;
-    const char *wire; /* see cornu_fit_options.wire */
-    bool divides;     /* see shards_options */
+    const char *gradient_dtype; /* see cornu_fit_options */
+    bool divides;               /* see shards_options */
 } ranks_options;
 
 /* Medians in seconds; those of steps are means over the ranks. */

@@ -131,7 +131,7 @@ cornu_status ranks_write_json(const ranks_report *report, const char *path)
     json_t *all =
         json_pack("{ss sb si si ss ss sb sf sf so}", "cornu", CORNU_VERSION, "interrupted",
                   (int)report->interrupted, "ranks", report->ranks, "hosts", report->hosts,
-                  "device", report->device, "wire", shards_wire_name(report->bf16),
+                  "device", report->device, "gradient_dtype", gradient_dtype_name(report->bf16),
                   "shard_optimizer", report->divided, "latency", report->here.latency,
                   "bytes_per_second", 1 / report->here.byte_seconds, "results", results);
     cornu_status status = bench_write_json(all, path);

@@ -181,14 +181,14 @@ static int bench(const comparison *c)
 /* How the ranks train, and the requested output. */
 typedef struct rank_choice {
     bool ranks, shard_optimizer;
-    const char *forecast, *wire;
+    const char *forecast, *gradient_dtype;
 } rank_choice;
 
 /* The first given option that needs --ranks; NULL: none. */
 static const char *of_ranks_alone(const rank_choice *how)
 {
     return how->forecast          ? "forecast"
-           : how->wire            ? "wire"
+           : how->gradient_dtype  ? "gradient-dtype"
            : how->shard_optimizer ? "shard-optimizer"
                                   : NULL;
 }
@@ -197,8 +197,10 @@ static const char *of_ranks_alone(const rank_choice *how)
 static int bench_ranks(const bench_options *o, const char *json, const rank_choice *how)
 {
     wire wires[WIRES_MOST];
-    ranks_options of_ranks = {
-        .bench = o, .forecast = wires, .wire = how->wire, .divides = how->shard_optimizer};
+    ranks_options of_ranks = {.bench = o,
+                              .forecast = wires,
+                              .gradient_dtype = how->gradient_dtype,
+                              .divides = how->shard_optimizer};
     ranks_report found = {.count = 0};
     if (how->forecast && wires_parse(how->forecast, wires, &of_ranks.forecasts) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
@@ -278,8 +280,8 @@ static int run(int argc, char **argv)
          &how.ranks, 0, 0},
         {"forecast", "NET,...", "of --ranks: up to 1024 machines with 10GbE, IB, 1Gbit@200us",
          OPTION_TEXT, &how.forecast, 0, 0},
-        {"wire", "W", "of --ranks: send gradients as fp32 (default) or bf16", OPTION_TEXT,
-         &how.wire, 0, 0},
+        {"gradient-dtype", "T", "of --ranks: send gradients as fp32 (default) or bf16", OPTION_TEXT,
+         &how.gradient_dtype, 0, 0},
         {"shard-optimizer", NULL, "of --ranks: each updates its part of the weights", OPTION_FLAG,
          &how.shard_optimizer, 0, 0},
         {.name = NULL}};

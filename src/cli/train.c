@@ -182,9 +182,9 @@ static void choose_path(training *t)
    mattered at the beginning. */
 static bool stays_behind(const char *name)
 {
-    static const char *const names[] = {"shards", "wire",  "seed",  "learning-rate", "classes",
-                                        "init",   "skip",  "names", "save",          "no-save",
-                                        "resume", "sweep", "jobs"};
+    static const char *const names[] = {
+        "shards", "gradient-dtype", "seed",    "learning-rate", "classes", "init", "skip",
+        "names",  "save",           "no-save", "resume",        "sweep",   "jobs"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

@@ -660,8 +660,8 @@ json_t *position_to_json(const position *p, int metric_count)
     json_object_set_new(object, "seconds", exact_to_json(p->seconds));
     if (p->shards > 1)
         json_object_set_new(object, "shards", json_integer(p->shards));
-    if (p->wire_bf16)
-        json_object_set_new(object, "wire", json_string(shards_wire_name(true)));
+    if (p->gradients_bf16)
+        json_object_set_new(object, "wire", json_string(gradient_dtype_name(true)));
     return object;
 }
 
@@ -718,9 +718,9 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
     if (divided && (!count_from_json(divided, &p.shards) ||
                     shards_check(p.shards, SHARDS_MOST, NULL) != CORNU_OK))
         return fail_key(path, "shards", "a power of two, 1 to 1024");
-    const json_t *wire = json_object_get(object, "wire"); /* older files have none */
-    if (wire && (!json_is_string(wire) ||
-                 shards_wire_find(json_string_value(wire), &p.wire_bf16) != CORNU_OK))
+    const json_t *dtype = json_object_get(object, "wire"); /* older files have none */
+    if (dtype && (!json_is_string(dtype) ||
+                  gradient_dtype_find(json_string_value(dtype), &p.gradients_bf16) != CORNU_OK))
         return fail_key(path, "wire", "fp32 or bf16");
     *out = p;
     return CORNU_OK;

@@ -29,15 +29,15 @@ cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks
                        (intmax_t)count, (intmax_t)batch);
 }
 
-cornu_status shards_wire_find(const char *name, bool *bf16)
+cornu_status gradient_dtype_find(const char *name, bool *bf16)
 {
     *bf16 = name && strcmp(name, "bf16") == 0;
     if (*bf16 || !name || strcmp(name, "fp32") == 0)
         return CORNU_OK;
-    return status_fail(CORNU_INVALID, "wire: found %.40s; expected fp32 or bf16", name);
+    return status_fail(CORNU_INVALID, "gradient-dtype: found %.40s; expected fp32 or bf16", name);
 }
 
-const char *shards_wire_name(bool bf16)
+const char *gradient_dtype_name(bool bf16)
 {
     return bf16 ? "bf16" : "fp32";
 }

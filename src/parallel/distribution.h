@@ -18,8 +18,8 @@ cornu_status shards_check_count(int64_t count);
    ranks (may be NULL), and at most the samples of a batch. */
 cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks);
 /* "fp32" (NULL too) or "bf16". */
-cornu_status shards_wire_find(const char *name, bool *bf16);
-const char *shards_wire_name(bool bf16);
+cornu_status gradient_dtype_find(const char *name, bool *bf16);
+const char *gradient_dtype_name(bool bf16);
 
 /* ---- shards ---- */
 

@@ -342,7 +342,7 @@ static cornu_status divide_among_ranks(explained *e)
     const cornu_explain_options *o = e->options;
     int ranks = o->ranks;
     e->how = (distribution){.ranks = 1};
-    TRY(shards_wire_find(o->gradient_dtype, &e->how.bf16));
+    TRY(gradient_dtype_find(o->gradient_dtype, &e->how.bf16));
     if (ranks <= 1 && (o->shard_optimizer || e->how.bf16))
         return status_fail(CORNU_INVALID,
                            "explain: found %s for one rank; expected ranks, 2 or more",

@@ -141,7 +141,7 @@ static void set_position(fit_run *run)
     p->batch = run->spec.batch;
     p->steps_per_epoch = run->spec.steps_per_epoch;
     p->shards = run->spec.shards;
-    p->wire_bf16 = run->wire_bf16;
+    p->gradients_bf16 = run->gradients_bf16;
     p->train_samples = run->train.count;
     p->epochs = run->epochs;
 }
@@ -162,7 +162,7 @@ static cornu_status start_session(fit_run *run)
     shards_options of_shards = {.count = run->spec.shards,
                                 .ranks = run->options->ranks,
                                 .threads = run->options->threads,
-                                .bf16 = run->wire_bf16,
+                                .bf16 = run->gradients_bf16,
                                 .divides = run->spec.shard_optimizer};
     TRY(shards_open(run->state.session, &of_shards, &run->state.shards));
     TRY(fit_open_share(run));

@@ -28,9 +28,9 @@ typedef struct fit_marks {
 typedef struct fit_run {
     const cornu_fit_options *options;
     cornu_model *model;
-    doc *section;   /* options->section, or NULL */
-    fit_spec spec;  /* options over recipe over defaults */
-    bool wire_bf16; /* their gradients are rounded */
+    doc *section;        /* options->section, or NULL */
+    fit_spec spec;       /* options over recipe over defaults */
+    bool gradients_bf16; /* their gradients are rounded */
     callbacks *callbacks;
     fit_state state; /* has session, shards and data */
 

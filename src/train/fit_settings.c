@@ -58,23 +58,27 @@ cornu_status cornu_model_change_learning_rate(cornu_model *model, double rate)
 /* ---- a resumed run ----------------------------------------------------------------------- */
 
 /* The name of the gradient dtype has been checked. */
-static cornu_status resolve_wire(fit_run *run)
+static cornu_status resolve_gradient_dtype(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
     const position *p = &run->model->training.position;
-    bool *bf16 = &run->wire_bf16;
-    const char *asked = o->wire ? o->wire : o->resume ? NULL : run->spec.wire;
-    TRY(shards_wire_find(asked, bf16));
-    if (o->resume && asked && *bf16 != p->wire_bf16)
-        return status_fail(CORNU_INVALID,
-                           "resume: found wire: %s in the model file and %s asked for; expected "
-                           "the same, or the run would not go on as it began",
-                           shards_wire_name(p->wire_bf16), asked);
-    *bf16 = o->resume ? p->wire_bf16 : *bf16;
-    run->spec.wire = shards_wire_name(*bf16);
+    bool *bf16 = &run->gradients_bf16;
+    const char *asked = o->gradient_dtype ? o->gradient_dtype
+                        : o->resume       ? NULL
+                                          : run->spec.gradient_dtype;
+    TRY(gradient_dtype_find(asked, bf16));
+    if (o->resume && asked && *bf16 != p->gradients_bf16)
+        return status_fail(
+            CORNU_INVALID,
+            "resume: found gradient-dtype %s in the model file and %s asked for; expected "
+            "the same, or the run would not go on as it began",
+            gradient_dtype_name(p->gradients_bf16), asked);
+    *bf16 = o->resume ? p->gradients_bf16 : *bf16;
+    run->spec.gradient_dtype = gradient_dtype_name(*bf16);
     if (*bf16 && run->spec.shards == 1)
-        return status_fail(CORNU_INVALID, "wire: found bf16 and one shard; expected several, whose "
-                                          "gradients are added");
+        return status_fail(CORNU_INVALID,
+                           "gradient-dtype: found bf16 and one shard; expected several, whose "
+                           "gradients are added");
     if (*bf16)
         fit_notice(&run->state, "gradients of shards are rounded to bf16 before they are added");
     return CORNU_OK;
@@ -125,7 +129,7 @@ cornu_status fit_settle(fit_run *run)
         s->shards = cornu_ranks_count(run->options->ranks);
     if (s->shard_optimizer && cornu_ranks_count(run->options->ranks) == 1)
         fit_notice(&run->state, "shard-optimizer: found one process, which updates all weights");
-    return resolve_wire(run);
+    return resolve_gradient_dtype(run);
 }
 
 cornu_status fit_restore_callbacks(fit_run *run)

@@ -163,8 +163,9 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
     for (int i = 0; i < ROWS; i++)
         if (rows[i].key)
             TRY(read_key(&rows[i], section, spec));
-    if (spec->wire && shards_wire_find(spec->wire, &bf16) != CORNU_OK)
-        return doc_fail(doc_get(section, "wire"), "found %.40s; expected fp32 or bf16", spec->wire);
+    if (spec->gradient_dtype && gradient_dtype_find(spec->gradient_dtype, &bf16) != CORNU_OK)
+        return doc_fail(doc_get(section, "gradient_dtype"), "found %.40s; expected fp32 or bf16",
+                        spec->gradient_dtype);
     return CORNU_OK;
 }
 

@@ -226,13 +226,13 @@ def test_shards_divide_each_batch(model, samples):
 
 def test_the_librarys_own_options_are_keywords_of_fit(model, samples):
     own = {name: (kind, is_key) for name, kind, is_key in _cornu.fit_options()}
-    assert own["shards"] == ("INT", True) and own["wire"] == ("TEXT", True) and own["shard_optimizer"] == ("FLAG", False)
+    assert own["shards"] == ("INT", True) and own["gradient_dtype"] == ("TEXT", True) and own["shard_optimizer"] == ("FLAG", False)
     x, y = samples
     for wrong, said in (({"shards": 0}, "shards: found 0"), ({"shards": 2.5}, "shards: found 2.5"),
-                        ({"wire": "int8"}, "wire: found int8; expected fp32 or bf16")):
+                        ({"gradient_dtype": "int8"}, "gradient-dtype: found int8; expected fp32 or bf16")):
         with pytest.raises(ValueError, match=said):
             model.fit(x, y, verbose=0, **wrong)
-    for name in ("wires", "threads"):  # where to run is keras.config's
+    for name in ("wire", "threads"):  # where to run is keras.config's
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             model.fit(x, y, verbose=0, **{name: 2})
     data = _cornu.data_from_arrays(x, y.astype(np.int32), None)

@@ -45,7 +45,7 @@ typedef struct training {
     int stop_after;     /* calls of should_stop on `stopper`; 0: never */
     int stopper;
     int64_t shards;
-    const char *wire;
+    const char *gradient_dtype;
     char output[1100]; /* folder of the callbacks' files */
     int odd;           /* the rank that does otherwise; -1: none */
     void (*otherwise)(cornu_fit_options *o, int *samples);
@@ -71,7 +71,7 @@ static cornu_status train(cornu_ranks *ranks, void *context)
                            .save = t->save,
                            .output = t->output,
                            .shards = t->shards,
-                           .wire = t->wire,
+                           .gradient_dtype = t->gradient_dtype,
                            .resume = t->resume != NULL,
                            .user = &left};
     if (t->stop_after && rank == t->stopper)
@@ -101,16 +101,18 @@ static void close_all(training *t)
 }
 
 /* `history` may be NULL. */
-static cornu_model *trained_alone(int64_t shards, const char *wire, cornu_history **history)
+static cornu_model *trained_alone(int64_t shards, const char *gradient_dtype,
+                                  cornu_history **history)
 {
     cornu_model *model;
     training t = {.odd = -1};
     cornu_data *data = runs_data(TRAIN, TESTED);
     expect_ok(open_model(&t, &model));
-    expect_ok(cornu_fit(
-        model, data,
-        &(cornu_fit_options){.shards = shards, .wire = wire, .output = scratch_path("logs")},
-        history));
+    expect_ok(cornu_fit(model, data,
+                        &(cornu_fit_options){.shards = shards,
+                                             .gradient_dtype = gradient_dtype,
+                                             .output = scratch_path("logs")},
+                        history));
     cornu_data_close(data);
     return model;
 }
@@ -131,13 +133,13 @@ static void expect_same_history(const cornu_history *a, const cornu_history *b)
 
 /* ---- bits ------------------------------------------------------------------------------- */
 
-static void expect_bits_of_one(const char *wire)
+static void expect_bits_of_one(const char *gradient_dtype)
 {
     rank_result results[RANK_THREADS_MOST];
     cornu_history *history;
-    cornu_model *alone = trained_alone(0, wire, &history);
+    cornu_model *alone = trained_alone(0, gradient_dtype, &history);
     for (int count = 1; count <= 8; count *= 2) {
-        training t = {.odd = -1, .wire = wire};
+        training t = {.odd = -1, .gradient_dtype = gradient_dtype};
         run_all(count, &t, results);
         rank_threads_expect(results, count, CORNU_OK);
         for (int i = 0; i < count; i++) {
@@ -167,12 +169,12 @@ static void nor_do_those_of_gradients_sent_as_bf16(void **state)
     expect_bits_of_one("bf16");
     cornu_model *exact = trained_alone(0, NULL, NULL), *rounded = trained_alone(0, "bf16", NULL);
     assert_false(same_bits(exact, rounded));
-    assert_true(rounded->training.position.wire_bf16);
+    assert_true(rounded->training.position.gradients_bf16);
     cornu_model_close(exact);
     cornu_model_close(rounded);
 }
 
-static void a_wire_is_kept_and_checked(void **state)
+static void a_gradient_dtype_is_kept_and_checked(void **state)
 {
     (void)state;
     cornu_model *model = trained_alone(0, "bf16", NULL);
@@ -180,17 +182,17 @@ static void a_wire_is_kept_and_checked(void **state)
     expect_ok(cornu_model_save(model, scratch_path("w.safetensors")));
     cornu_model_close(model);
     expect_ok(cornu_model_open(scratch_path("w.safetensors"), &model));
-    assert_true(model->training.position.wire_bf16);
+    assert_true(model->training.position.gradients_bf16);
     cornu_fit_options o = {
-        .resume = true, .epochs = 9, .wire = "fp32", .output = scratch_path("l")};
+        .resume = true, .epochs = 9, .gradient_dtype = "fp32", .output = scratch_path("l")};
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
-    expect_message("resume: found wire: bf16 in the model file and fp32 asked for");
-    o.wire = "int8";
+    expect_message("resume: found gradient-dtype bf16 in the model file and fp32 asked for");
+    o.gradient_dtype = "int8";
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
-    expect_message("wire: found int8; expected fp32 or bf16");
-    o = (cornu_fit_options){.shards = 1, .wire = "bf16"};
+    expect_message("gradient-dtype: found int8; expected fp32 or bf16");
+    o = (cornu_fit_options){.shards = 1, .gradient_dtype = "bf16"};
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
-    expect_message("wire: found bf16 and one shard");
+    expect_message("gradient-dtype: found bf16 and one shard");
     cornu_data_close(data);
     cornu_model_close(model);
 }
@@ -367,7 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(bits_do_not_depend_on_the_number_of_ranks),
         IN_FOLDER(nor_do_those_of_gradients_sent_as_bf16),
-        IN_FOLDER(a_wire_is_kept_and_checked),
+        IN_FOLDER(a_gradient_dtype_is_kept_and_checked),
         IN_FOLDER(there_are_as_many_shards_as_ranks_unless_said_otherwise),
         IN_FOLDER(a_stopped_run_goes_on_with_other_ranks),
         IN_FOLDER(what_differs_between_ranks_is_refused_before_the_first_step),

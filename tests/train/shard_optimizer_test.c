@@ -36,7 +36,7 @@
 typedef struct training {
     const char *layers, *optimizer, *callbacks;
     const char *resume, *save;
-    const char *wire, *device;
+    const char *gradient_dtype, *device;
     int64_t epochs, batch, shards; /* 0: 3, 16, 8 */
     int stop_after;                /* questions whether to go on, on the last rank; 0: never */
     bool divides;
@@ -87,7 +87,7 @@ static cornu_status train(cornu_ranks *ranks, void *context)
                            .epochs = t->epochs,
                            .save = t->save,
                            .output = t->output,
-                           .wire = t->wire,
+                           .gradient_dtype = t->gradient_dtype,
                            .device = t->device,
                            .resume = t->resume != NULL,
                            .shard_optimizer = t->divides,
@@ -128,11 +128,14 @@ static void train_alone(training *t)
 /* ---- bits --------------------------------------------------------------------------------- */
 
 static void expect_bits_of_one_on(const char *device, const char *layers, const char *optimizer,
-                                  const char *wire)
+                                  const char *gradient_dtype)
 {
     rank_result results[RANK_THREADS_MOST];
-    training alone = {
-        .layers = layers, .optimizer = optimizer, .wire = wire, .divides = true, .device = device};
+    training alone = {.layers = layers,
+                      .optimizer = optimizer,
+                      .gradient_dtype = gradient_dtype,
+                      .divides = true,
+                      .device = device};
     train_alone(&alone);
     for (int count = SANITIZED ? 2 : 1; count <= 8; count *= SANITIZED ? 4 : 2) {
         training t = alone;
@@ -147,9 +150,10 @@ static void expect_bits_of_one_on(const char *device, const char *layers, const 
     close_all(&alone);
 }
 
-static void expect_bits_of_one(const char *layers, const char *optimizer, const char *wire)
+static void expect_bits_of_one(const char *layers, const char *optimizer,
+                               const char *gradient_dtype)
 {
-    expect_bits_of_one_on(NULL, layers, optimizer, wire);
+    expect_bits_of_one_on(NULL, layers, optimizer, gradient_dtype);
 }
 
 static const char *const optimizers[] = {

@@ -193,7 +193,7 @@ class Sequential(Chain):
         x: an array with y; or what gives batches (x, y) or (x, y, sample_weight): a generator, a keras.utils.PyDataset,
         any iterable; or a data set of pictures, which the library loads itself. Of tf.keras 2, workers and
         max_queue_size say how batches are fetched ahead. Of cornu alone: shards=N divides each batch into N, a power of
-        two, and adds their gradients (keras.distribution: by several processes), as wire says: "fp32" or "bf16";
+        two, and adds their gradients (keras.distribution: by several processes), in the gradient_dtype "fp32" or "bf16";
         shard_optimizer=True: of several processes each updates a part of the weights."""
         self._want_compiled("fit")
         own_section, own = own_options(kwargs)
