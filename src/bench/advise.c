@@ -66,7 +66,7 @@ static bool should_stop(void *user)
 /* The time of a core per picture: for some pictures, in the order of the first epoch. */
 static cornu_status time_pictures(adviser *a)
 {
-    feed f;
+    input_pipeline f;
     sample_block samples;
     cornu_data_loading l = {0};
     const cornu_data *data = a->data.data;
@@ -74,18 +74,18 @@ static cornu_status time_pictures(adviser *a)
     double begin = clock_seconds();
     notice(a, "decoding some pictures");
     TRY(data_samples_for(data, CORNU_TRAIN, a->model, &samples));
-    TRY(feed_open(data, CORNU_TRAIN, &samples, 0, samples.count, &f));
-    feed_begin(&f, 1, 0, true);
+    TRY(input_open(data, CORNU_TRAIN, &samples, 0, samples.count, &f));
+    input_begin(&f, 1, 0, true);
     cornu_status status = CORNU_OK;
     for (int i = 0; i < DECODE_BATCHES && got > 0 && status == CORNU_OK &&
                     clock_seconds() - begin < DECODE_SECONDS;
          i++) {
         const int64_t *index;
-        status = feed_take(&f, (int64_t)i * DECODE_BATCH, DECODE_BATCH, &index, &got);
+        status = input_take(&f, (int64_t)i * DECODE_BATCH, DECODE_BATCH, &index, &got);
     }
     if (status == CORNU_OK)
         status = cornu_data_loading_get(data, &l);
-    feed_close(&f);
+    input_close(&f);
     a->decode_workers = l.workers > 0 ? l.workers : 1;
     if (l.decoded > 0)
         a->report->picture_seconds = (l.decode_seconds + l.resize_seconds) / (double)l.decoded;

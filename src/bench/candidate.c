@@ -120,8 +120,8 @@ cornu_status candidate_open(candidate *c, const bench_workload *w, const char *o
     }
     const cornu_data *data = c->data->data;
     TRY(data_samples_for(data, CORNU_TRAIN, c->model, &c->samples));
-    TRY(feed_open(data, CORNU_TRAIN, &c->samples, 0, c->samples.count, &c->feed));
-    c->samples_read = feed_samples(&c->feed);
+    TRY(input_open(data, CORNU_TRAIN, &c->samples, 0, c->samples.count, &c->input));
+    c->samples_read = input_samples(&c->input);
     if (c->batch > c->samples_read)
         return status_fail(CORNU_INVALID, "batch: found %lld; expected at most the %lld samples",
                            (long long)c->batch, (long long)c->samples_read);
@@ -133,17 +133,17 @@ cornu_status candidate_open(candidate *c, const bench_workload *w, const char *o
     TRY(memory_new(most, sizeof *c->memory, "probes", &c->memory));
     TRY(memory_new(most, sizeof *c->loss, "losses", &c->loss));
     TRY(memory_new(most, sizeof *c->loss_steps, "losses", &c->loss_steps));
-    TRY(features_learn(c->model, &c->feed));
+    TRY(features_learn(c->model, &c->input));
     if (c->model->training.position.seed == 0)
         c->model->training.position.seed = 1;
-    feed_begin(&c->feed, c->model->training.position.seed, 0, true);
+    input_begin(&c->input, c->model->training.position.seed, 0, true);
     return CORNU_OK;
 }
 
 void candidate_close(candidate *c)
 {
     session_close(c->session);
-    feed_close(&c->feed);
+    input_close(&c->input);
     bench_data_close(c->data);
     cornu_model_close(c->model);
     free(c->ms);
@@ -188,12 +188,12 @@ cornu_status candidate_batch(candidate *c, const int64_t **index)
         step_results unused;
         TRY(session_results(c->session, &unused, false));
         c->model->training.position.epoch++;
-        if (c->samples_read == feed_samples(&c->feed))
-            feed_begin(&c->feed, c->model->training.position.seed,
-                       c->model->training.position.epoch, true);
+        if (c->samples_read == input_samples(&c->input))
+            input_begin(&c->input, c->model->training.position.seed,
+                        c->model->training.position.epoch, true);
         c->next = 0;
     }
-    TRY(feed_take(&c->feed, c->next, c->batch, index, &got));
+    TRY(input_take(&c->input, c->next, c->batch, index, &got));
     c->next += c->batch;
     return CORNU_OK;
 }

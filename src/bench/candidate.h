@@ -40,7 +40,7 @@ typedef struct candidate {
     session_plan *plan;
     int64_t batch;
     sample_block samples; /* of the training split, as the model sees them */
-    feed feed;            /* the input pipeline of these samples */
+    input_pipeline input; /* the input pipeline of these samples */
     int64_t samples_read; /* samples that a pass reads */
     int64_t next;         /* position in the pass */
     int64_t round_steps, steps;

@@ -89,10 +89,10 @@ void claim_weights(claims *c, const cornu_model *m)
 
 /* ---- votes ------------------------------------------------------------------------------- */
 
-typedef struct ballot {
+typedef struct rank_vote {
     int32_t vote;
     step_results results;
-} ballot;
+} rank_vote;
 
 void results_add(step_results *to, const step_results *from)
 {
@@ -105,7 +105,7 @@ void results_add(step_results *to, const step_results *from)
 }
 
 /* Adds in the order of the tree: neighbours first. */
-static void add_ballots(ballot *all, int count)
+static void add_votes(rank_vote *all, int count)
 {
     for (int distance = 1; distance < count; distance *= 2)
         for (int i = 0; i + distance < count; i += 2 * distance) {
@@ -119,12 +119,12 @@ cornu_status vote_share(cornu_ranks *r, shards_vote vote, step_results *results,
                         shards_vote *agreed)
 {
     int count = cornu_ranks_count(r);
-    ballot own = {.vote = vote}, *all;
+    rank_vote own = {.vote = vote}, *all;
     if (results)
         own.results = *results;
     TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
     cornu_status status = ranks_share(r, &own, all, sizeof own);
-    add_ballots(all, count);
+    add_votes(all, count);
     *agreed = (shards_vote)all->vote;
     if (results)
         *results = all->results;

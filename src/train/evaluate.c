@@ -85,7 +85,7 @@ bool evaluation_is_own(const evaluation *e, int64_t step)
     return step % cornu_ranks_count(e->ranks) == cornu_ranks_number(e->ranks);
 }
 
-/* feed_share: all samples of a step, or none. */
+/* input_share: all samples of a step, or none. */
 static void own_step(const void *context, int64_t step, int64_t samples, int64_t *begin,
                      int64_t *end)
 {
@@ -94,7 +94,7 @@ static void own_step(const void *context, int64_t step, int64_t samples, int64_t
 }
 
 /* Whoever wants to see every batch must run every batch. */
-static cornu_status open_division(evaluating *run, feed *f)
+static cornu_status open_division(evaluating *run, input_pipeline *f)
 {
     cornu_ranks *ranks = run->e->ranks;
     int count = cornu_ranks_count(ranks);
@@ -110,9 +110,9 @@ static cornu_status open_division(evaluating *run, feed *f)
         return status;
     run->capacity = run->steps;
     TRY(memory_new((size_t)run->steps, sizeof *run->each, "results of steps", &run->each));
-    return feed_divide(
+    return input_divide(
         &f->pass,
-        &(feed_share){.ranks = ranks, .own = own_step, .context = run->e, .round = count});
+        &(input_share){.ranks = ranks, .own = own_step, .context = run->e, .round = count});
 }
 
 static bool is_own(const evaluating *run, int64_t step)
@@ -146,14 +146,14 @@ static cornu_status add_all(evaluating *run)
 /* ---- steps ------------------------------------------------------------------------------ */
 
 /* Count all batches, or the requested number. */
-static void count_steps(evaluating *run, const feed *f)
+static void count_steps(evaluating *run, const input_pipeline *f)
 {
     const evaluation *e = run->e;
     const struct stream *stream = e->data->stream;
     if (stream)
         run->steps = stream->source.batches ? stream->source.batches : STEPS_UNKNOWN;
     else
-        run->steps = (feed_samples(f) + e->batch - 1) / e->batch;
+        run->steps = (input_samples(f) + e->batch - 1) / e->batch;
     if (e->steps > 0 && e->steps < run->steps)
         run->steps = e->steps;
 }
@@ -178,15 +178,15 @@ static cornu_status report_step(evaluating *run, const session_plan *ready,
     return report_add_batch(run->e->report, p->model, run->outputs, samples, index, p->batch);
 }
 
-static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
+static cornu_status evaluate_step(evaluating *run, input_pipeline *f, int64_t step)
 {
     const evaluation *e = run->e;
     const int64_t *index;
     int64_t batch;
     session_plan *ready;
-    TRY(feed_take_checked(run->session, f, step * e->batch, e->batch, &index, &batch));
+    TRY(input_take_checked(run->session, f, step * e->batch, e->batch, &index, &batch));
     if (batch == 0 && step == 0 && e->data->stream) /* the end of the pass before */
-        TRY(feed_take_checked(run->session, f, 0, e->batch, &index, &batch));
+        TRY(input_take_checked(run->session, f, 0, e->batch, &index, &batch));
     if (!e->data->stream && f->seen == f->count)
         count_steps(run, f);
     if (batch == 0 && step > 0) { /* the stream's end */
@@ -206,7 +206,7 @@ static cornu_status evaluate_step(evaluating *run, feed *f, int64_t step)
     return show_progress(run, step + 1);
 }
 
-static cornu_status evaluate_steps(evaluating *run, feed *f)
+static cornu_status evaluate_steps(evaluating *run, input_pipeline *f)
 {
     const evaluation *e = run->e;
     step_results results;
@@ -235,20 +235,21 @@ static cornu_status evaluate_samples(session *s, const evaluation *e, const samp
                                      cornu_scores *scores)
 {
     evaluating run = {.session = s, .e = e, .scores = scores, .began = clock_seconds()};
-    feed f;
+    input_pipeline f;
     session_plan *ready; /* before any sample is decoded, so that a lack of memory is found first */
     TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
                          block->weight != NULL, &ready));
-    TRY(feed_open(e->data, e->split, block, e->first, e->count, &f));
+    TRY(input_open(e->data, e->split, block, e->first, e->count, &f));
     f.pass.patient = e->ranks != NULL; /* ranks stop together, between evaluations */
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
     free(run.each);
     free(run.outputs);
     step_results rest;
-    if (status != CORNU_OK) /* leave nothing to the next reader, and wait before closing the feed */
+    if (status !=
+        CORNU_OK) /* leave nothing to the next reader, and wait before closing the input pipeline */
         (void)session_results(s, &rest, true);
-    feed_close(&f);
+    input_close(&f);
     return status;
 }
 
@@ -428,7 +429,7 @@ cornu_status session_predict(session *s, const cornu_run_options *o, const float
         return status_fail(CORNU_INVALID, "batch: found %jd; expected 1 to %d", (intmax_t)batch,
                            INT32_MAX);
     TRY(memory_new((size_t)batch, sizeof *index, "order of the samples", &index));
-    feed_order(0, 0, false, batch, index);
+    input_order(0, 0, false, batch, index);
     cornu_status status = predict_steps(s, o, inputs, count, batch, index, outputs);
     device *d = session_device(s);
     cornu_status done = d->ops->synchronize(d); /* it may still read the index */

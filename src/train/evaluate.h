@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "parallel/ranks.h"
-#include "train/feed.h"
+#include "train/input_pipeline.h"
 #include "train/session.h"
 #include <cornu/report.h>
 

@@ -19,21 +19,22 @@ static void add_bytes(const uint8_t *x, int64_t pixels, int64_t channels, byte_s
 }
 
 /* Image folders may have to be decoded for it: a batch at a time. */
-static cornu_status learn_from_bytes(feed *train, const shape *s, double *mean, double *variance)
+static cornu_status learn_from_bytes(input_pipeline *train, const shape *s, double *mean,
+                                     double *variance)
 {
     byte_sums sums = {0};
     const int64_t *index;
     int64_t got, pixels = s->dim[0] * s->dim[1], channels = s->dim[2];
     const uint8_t *x = train->pass.data->block[train->pass.split].x;
-    feed_begin(train, 0, 0, false);
+    input_begin(train, 0, 0, false);
     for (int64_t from = 0; from < train->count; from += got) {
-        TRY(feed_take(train, from, BATCH, &index, &got));
+        TRY(input_take(train, from, BATCH, &index, &got));
         if (got == 0)
             break;
         for (int64_t i = 0; i < got; i++)
             add_bytes(x + index[i] * pixels * channels, pixels, channels, &sums);
     }
-    double count = (double)feed_samples(train) * (double)pixels;
+    double count = (double)input_samples(train) * (double)pixels;
     for (int64_t c = 0; c < channels; c++) {
         mean[c] = (double)sums.sum[c] / count;
         variance[c] = (double)sums.squares[c] / count - mean[c] * mean[c];
@@ -57,7 +58,7 @@ static void learn_from_floats(const float *x, int64_t pixels, int64_t channels, 
     }
 }
 
-cornu_status features_learn(cornu_model *model, feed *f)
+cornu_status features_learn(cornu_model *model, input_pipeline *f)
 {
     sample_block train;
     data_spec spec;

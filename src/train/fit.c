@@ -105,7 +105,7 @@ static cornu_status prepare_plans(fit_run *run)
     session_plan *ready;
     const evaluation *v = &run->validation;
     TRY(prepare_step(run, run->batch));
-    int64_t rest = run->state.data->stream ? 0 : feed_samples(&run->feed) % run->batch;
+    int64_t rest = run->state.data->stream ? 0 : input_samples(&run->input) % run->batch;
     if (rest)
         TRY(prepare_step(run, rest));
     if (!run->validates)
@@ -153,7 +153,7 @@ static cornu_status start_session(fit_run *run)
     session_options options = {WHERE_OF(run->options)};
     options.augment = data.augment;
     if (!run->options->resume)
-        TRY(features_learn(run->model, &run->feed));
+        TRY(features_learn(run->model, &run->input));
     TRY(session_open(run->model, &options, &run->state.session));
     const device *d = session_device(run->state.session);
     if (d->ops->notice && *d->ops->notice(d))
@@ -239,7 +239,7 @@ static void close_run(fit_run *run)
     doc_free(run->section);
     class_weights_free(&run->class_weights);
     classes_free(&run->classes);
-    feed_close(&run->feed);
+    input_close(&run->input);
     fit_close_share(run);
     (void)csv_close(run->log); /* each row was flushed when it was written */
 }

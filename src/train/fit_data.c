@@ -156,7 +156,7 @@ static cornu_status open_data(fit_run *run)
     if (run->options->resume && p->train_samples != run->train.count)
         return fit_fail_resume("training samples:", (uint64_t)p->train_samples,
                                (uint64_t)run->train.count);
-    return feed_open(run->state.data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->feed);
+    return input_open(run->state.data, CORNU_TRAIN, &run->train, 0, run->train.count, &run->input);
 }
 
 /* ---- batches and epochs ------------------------------------------------------------------ */
@@ -175,13 +175,13 @@ cornu_status fit_check_samples(const fit_run *run, int64_t samples)
     if (samples > 0)
         return CORNU_OK;
     return status_fail(CORNU_BAD_FILE, "%s: found no readable images in %jd %s",
-                       run->state.data->folder, (intmax_t)run->feed.count,
-                       PLURAL(run->feed.count, "file", "files"));
+                       run->state.data->folder, (intmax_t)run->input.count,
+                       PLURAL(run->input.count, "file", "files"));
 }
 
 static cornu_status plan_batches(fit_run *run)
 {
-    int64_t n = feed_samples(&run->feed);
+    int64_t n = input_samples(&run->input);
     TRY(fit_check_samples(run, n)); /* the workers may know already */
     run->batch = run->spec.batch;
     if (run->batch > n) {

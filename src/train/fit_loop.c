@@ -171,7 +171,7 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
     device *d = session_device(run->state.session);
     TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
     TRY(fit_upload(run));
-    feed_begin(&run->feed, run->model->training.position.seed, pass, run->spec.shuffle);
+    input_begin(&run->input, run->model->training.position.seed, pass, run->spec.shuffle);
     session_set_pass(run->state.session, pass);
     run->pass = pass;
     return CORNU_OK;
@@ -180,7 +180,7 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
 /* The end of a pass gives the number of batches per pass. */
 static cornu_status end_pass(fit_run *run)
 {
-    int64_t samples = feed_samples(&run->feed);
+    int64_t samples = input_samples(&run->input);
     TRY(fit_check_samples(run, samples));
     run->per_pass = (samples + run->batch - 1) / run->batch;
     if (!run->spec.steps_per_epoch)
@@ -194,8 +194,8 @@ static cornu_status take_batch(fit_run *run, const int64_t **index, int64_t *bat
     const position *p = &run->model->training.position;
     int64_t number = p->epoch * run->steps + p->step; /* number of the batch, over all epochs */
     TRY(set_pass(run, number / run->per_pass));
-    TRY(feed_take(&run->feed, number % run->per_pass * run->batch, run->batch, index, batch));
-    return run->feed.seen == run->feed.count ? end_pass(run) : CORNU_OK;
+    TRY(input_take(&run->input, number % run->per_pass * run->batch, run->batch, index, batch));
+    return run->input.seen == run->input.count ? end_pass(run) : CORNU_OK;
 }
 
 /* The next batch of a stream: *batch is 0 if the epoch ends with the pass, or with the data. */
@@ -203,13 +203,13 @@ static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *
 {
     const position *p = &run->model->training.position;
     session_set_pass(run->state.session, p->epoch);
-    TRY(feed_take_checked(run->state.session, &run->feed, 0, run->batch, index, batch));
+    TRY(input_take_checked(run->state.session, &run->input, 0, run->batch, index, batch));
     if (*batch == 0 && (run->steps != STEPS_UNKNOWN || p->step == 0))
-        TRY(feed_take_checked(run->state.session, &run->feed, 0, run->batch, index, batch));
+        TRY(input_take_checked(run->state.session, &run->input, 0, run->batch, index, batch));
     else if (*batch == 0)
         return CORNU_OK;
     if (*batch > 0)
-        return class_weights_weigh(&run->class_weights, &run->feed.samples);
+        return class_weights_weigh(&run->class_weights, &run->input.samples);
     run->state.stop = true;
     if (run->steps == STEPS_UNKNOWN)
         fit_notice(&run->state, "the stream of batches has ended: training ends after %jd %s",
@@ -235,7 +235,7 @@ static cornu_status vote(fit_run *run, bool before)
 
 static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batch)
 {
-    const sample_block *samples = &run->feed.samples;
+    const sample_block *samples = &run->input.samples;
     session_plan *ready;
     if (run->state.shards) {
         TRY(shards_begin(run->state.shards, samples, index, batch));

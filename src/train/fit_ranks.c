@@ -73,7 +73,7 @@ static cornu_status finish_files(const fit_run *run, const cornu_data *data)
     if (divided)
         TRY(data_divide(data));
     if ((divided && data_must_be_whole(data)) || (data == run->state.data && run->options->resume))
-        return feed_finish(data, ranks);
+        return input_finish(data, ranks);
     return CORNU_OK;
 }
 
@@ -84,7 +84,7 @@ cornu_status fit_open_files(fit_run *run)
     return finish_files(run, run->options->validation_data);
 }
 
-/* feed_share: of each batch the samples of this rank's shards. */
+/* input_share: of each batch the samples of this rank's shards. */
 static void own_samples(const void *context, int64_t number, int64_t samples, int64_t *begin,
                         int64_t *end)
 {
@@ -113,10 +113,10 @@ cornu_status fit_open_share(fit_run *run)
     cornu_ranks *ranks = run->options->ranks;
     if (cornu_ranks_count(ranks) == 1)
         return CORNU_OK;
-    TRY(feed_divide(&run->feed.pass, &(feed_share){.ranks = ranks,
-                                                   .own = own_samples,
-                                                   .context = run->state.shards,
-                                                   .round = 1}));
+    TRY(input_divide(&run->input.pass, &(input_share){.ranks = ranks,
+                                                      .own = own_samples,
+                                                      .context = run->state.shards,
+                                                      .round = 1}));
     return want_validation(run);
 }
 

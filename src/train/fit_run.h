@@ -37,7 +37,7 @@ typedef struct fit_run {
     sample_block train;    /* without the validation split */
     class_numbers classes; /* class numbers of the training samples */
     class_weights class_weights;
-    feed feed;                     /* input pipeline of `train` */
+    input_pipeline input;          /* input pipeline of `train` */
     bool uploaded;                 /* the device has a copy */
     bool validates, validates_now; /* in this run; after this epoch */
     evaluation validation;

@@ -58,7 +58,7 @@ static cornu_status ensure_index(cornu_trainer *t, int64_t count)
     t->index = NULL;
     t->capacity = 0;
     TRY(memory_new((size_t)count, sizeof *t->index, "order of the samples", &t->index));
-    feed_order(0, 0, false, count, t->index);
+    input_order(0, 0, false, count, t->index);
     t->capacity = count;
     return CORNU_OK;
 }

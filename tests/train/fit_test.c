@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/feed.h"
+#include "train/input_pipeline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,12 +148,12 @@ static void every_epoch_has_its_own_order_of_all_samples(void **state)
 {
     (void)state;
     int64_t a[100], b[100], c[100];
-    feed_order(5, 0, true, 100, a);
-    feed_order(5, 1, true, 100, b);
-    feed_order(5, 0, true, 100, c);
+    input_order(5, 0, true, 100, a);
+    input_order(5, 1, true, 100, b);
+    input_order(5, 0, true, 100, c);
     assert_memory_equal(a, c, sizeof a);
     assert_memory_not_equal(a, b, sizeof a);
-    feed_order(6, 0, true, 100, c);
+    input_order(6, 0, true, 100, c);
     assert_memory_not_equal(a, c, sizeof a);
     int64_t sum = 0, seen[100] = {0};
     for (int i = 0; i < 100; i++) {
@@ -162,7 +162,7 @@ static void every_epoch_has_its_own_order_of_all_samples(void **state)
         sum += a[i] == i;
     }
     assert_true(sum < 20);
-    feed_order(5, 3, false, 100, a);
+    input_order(5, 3, false, 100, a);
     for (int i = 0; i < 100; i++)
         assert_int_equal(a[i], i);
 }

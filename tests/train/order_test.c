@@ -5,13 +5,13 @@
 
 #include <cmocka.h>
 
-#include "train/feed.h"
+#include "train/input_pipeline.h"
 
 static void without_shuffling_samples_stay_in_order(void **state)
 {
     (void)state;
     int64_t index[4];
-    feed_order(1, 3, false, 4, index);
+    input_order(1, 3, false, 4, index);
     for (int i = 0; i < 4; i++)
         assert_int_equal(index[i], i);
 }
@@ -23,7 +23,7 @@ static void every_order_is_as_likely_as_any_other(void **state)
     int seen[3][3] = {{0}}, orders = 0;
     for (int64_t epoch = 0; epoch < 6000; epoch++) {
         int64_t index[3];
-        feed_order(1, epoch, true, 3, index);
+        input_order(1, epoch, true, 3, index);
         assert_int_equal(index[0] + index[1] + index[2], 3);
         orders += seen[index[0]][index[1]]++ == 0;
     }
@@ -38,10 +38,10 @@ static void seed_and_epoch_change_the_order_and_nothing_else_does(void **state)
 {
     (void)state;
     int64_t first[50], again[50], epoch[50], seed[50];
-    feed_order(1, 3, true, 50, first);
-    feed_order(1, 3, true, 50, again);
-    feed_order(1, 4, true, 50, epoch);
-    feed_order(2, 3, true, 50, seed);
+    input_order(1, 3, true, 50, first);
+    input_order(1, 3, true, 50, again);
+    input_order(1, 4, true, 50, epoch);
+    input_order(2, 3, true, 50, seed);
     assert_memory_equal(first, again, sizeof first);
     assert_memory_not_equal(first, epoch, sizeof first);
     assert_memory_not_equal(first, seed, sizeof first);

@@ -1,4 +1,4 @@
-#include "train/feed.h"
+#include "train/input_pipeline.h"
 #include "base/memory.h"
 #include "base/philox.h"
 #include "data/data.h"
@@ -7,7 +7,7 @@
 
 /* Fisher and Yates, from the end. The key holds the epoch, so any epoch's order is known without
    the ones before it: that is what makes resuming exact. */
-void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index)
+void input_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64_t *index)
 {
     for (int64_t i = 0; i < count; i++)
         index[i] = i;
@@ -22,25 +22,25 @@ void feed_order(uint64_t seed, int64_t epoch, bool shuffle, int64_t count, int64
     }
 }
 
-cornu_status feed_open(const cornu_data *data, cornu_split split, const sample_block *samples,
-                       int64_t first, int64_t count, feed *f)
+cornu_status input_open(const cornu_data *data, cornu_split split, const sample_block *samples,
+                        int64_t first, int64_t count, input_pipeline *f)
 {
-    *f = (feed){.pass = {.data = data, .split = split, .left = count},
-                .samples = *samples,
-                .first = first,
-                .count = count};
+    *f = (input_pipeline){.pass = {.data = data, .split = split, .left = count},
+                          .samples = *samples,
+                          .first = first,
+                          .count = count};
     TRY(memory_new((size_t)count, sizeof *f->pass.order, "order of the samples", &f->pass.order));
-    feed_begin(f, 0, 0, false);
+    input_begin(f, 0, 0, false);
     return CORNU_OK;
 }
 
-static void release_batch(feed *f)
+static void release_batch(input_pipeline *f)
 {
     data_release(f->pass.data, f->pass.split, f->pass.order + f->batch, f->batch_count);
     f->batch_count = 0;
 }
 
-void feed_close(feed *f)
+void input_close(input_pipeline *f)
 {
     if (!f->pass.order)
         return;
@@ -49,32 +49,32 @@ void feed_close(feed *f)
         data_want(f->pass.data, NULL, f->pass.split, NULL, 0);
     free(f->pass.order);
     free(f->pass.own);
-    *f = (feed){0};
+    *f = (input_pipeline){0};
 }
 
-void feed_begin(feed *f, uint64_t seed, int64_t pass, bool shuffle)
+void input_begin(input_pipeline *f, uint64_t seed, int64_t pass, bool shuffle)
 {
     release_batch(f);
     if (data_is_wanted_by(f->pass.data, &f->pass))
         data_want(f->pass.data, NULL, f->pass.split, NULL, 0); /* workers read the order */
-    feed_order(seed, pass, shuffle, f->count, f->pass.order);
+    input_order(seed, pass, shuffle, f->count, f->pass.order);
     for (int64_t i = 0; i < f->count; i++)
         f->pass.order[i] += f->first;
     f->pass.kept = f->seen = f->batch = 0;
     f->pass.left = f->count;
     f->pass.listed = NOT_LISTED;
     if (f->pass.share.ranks)
-        feed_leave_out(&f->pass);
+        input_leave_out(&f->pass);
 }
 
 /* 0, 1, ... for a batch that is larger than any before. */
-static cornu_status number_batch(feed *f)
+static cornu_status number_batch(input_pipeline *f)
 {
     int64_t *order;
     if (f->samples.count <= f->count)
         return CORNU_OK;
     TRY(memory_new((size_t)f->samples.count, sizeof *order, "order of the samples", &order));
-    feed_order(0, 0, false, f->samples.count, order);
+    input_order(0, 0, false, f->samples.count, order);
     free(f->pass.order);
     f->pass.order = order;
     f->count = f->samples.count;
@@ -82,7 +82,7 @@ static cornu_status number_batch(feed *f)
 }
 
 /* Wait for the samples from `seen` on, until one after the batch is known. */
-static cornu_status take_all(feed *f, int64_t from, int64_t batch)
+static cornu_status take_all(input_pipeline *f, int64_t from, int64_t batch)
 {
     if (!data_is_wanted_by(f->pass.data, &f->pass)) /* first call, or another reader came between */
         data_want(f->pass.data, &f->pass, f->pass.split, f->pass.order + f->seen,
@@ -98,15 +98,16 @@ static cornu_status take_all(feed *f, int64_t from, int64_t batch)
 }
 
 /* The same, of one of several ranks. */
-static cornu_status take_own(feed *f, int64_t from, int64_t batch)
+static cornu_status take_own(input_pipeline *f, int64_t from, int64_t batch)
 {
-    TRY(feed_take_own(&f->pass, from, batch));
+    TRY(input_take_own(&f->pass, from, batch));
     if (f->pass.kept == f->pass.left)
         f->seen = f->count;
     return CORNU_OK;
 }
 
-cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **index, int64_t *got)
+cornu_status input_take(input_pipeline *f, int64_t from, int64_t batch, const int64_t **index,
+                        int64_t *got)
 {
     if (f->pass.data->stream) {
         *got = 0;
@@ -126,22 +127,22 @@ cornu_status feed_take(feed *f, int64_t from, int64_t batch, const int64_t **ind
     return CORNU_OK;
 }
 
-int64_t feed_samples(const feed *f)
+int64_t input_samples(const input_pipeline *f)
 {
     if (f->seen == f->count)
         return f->pass.kept;
     return data_usable(f->pass.data, f->pass.split, f->first, f->count);
 }
 
-cornu_status feed_take_checked(session *s, feed *f, int64_t from, int64_t batch,
-                               const int64_t **index, int64_t *got)
+cornu_status input_take_checked(session *s, input_pipeline *f, int64_t from, int64_t batch,
+                                const int64_t **index, int64_t *got)
 {
     device *d = session_device(s);
     if (!f->pass.data->stream)
-        return feed_take(f, from, batch, index, got);
+        return input_take(f, from, batch, index, got);
     if (d->ops->upload) /* it may still read the batch that the next one replaces */
         TRY(d->ops->synchronize(d));
-    TRY(feed_take(f, from, batch, index, got));
+    TRY(input_take(f, from, batch, index, got));
     return *got > 0 ? data_check_samples(session_model(s), &f->samples, "a batch of the stream")
                     : CORNU_OK;
 }
@@ -166,17 +167,17 @@ static cornu_status finish_split(const cornu_data *data, cornu_split split, corn
     const sample_block *block = &data->block[split];
     const int64_t *index, batch = FINISH_BATCH * cornu_ranks_count(ranks);
     int64_t got = batch;
-    feed f;
-    TRY(feed_open(data, split, block, 0, block->count, &f));
-    cornu_status status = feed_divide(
-        &f.pass, &(feed_share){.ranks = ranks, .own = own_piece, .context = ranks, .round = 1});
+    input_pipeline f;
+    TRY(input_open(data, split, block, 0, block->count, &f));
+    cornu_status status = input_divide(
+        &f.pass, &(input_share){.ranks = ranks, .own = own_piece, .context = ranks, .round = 1});
     for (int64_t from = 0; status == CORNU_OK && got == batch; from += got)
-        status = feed_take(&f, from, batch, &index, &got);
-    feed_close(&f);
+        status = input_take(&f, from, batch, &index, &got);
+    input_close(&f);
     return status;
 }
 
-cornu_status feed_finish(const cornu_data *data, cornu_ranks *ranks)
+cornu_status input_finish(const cornu_data *data, cornu_ranks *ranks)
 {
     if (!data->loader || cornu_ranks_count(ranks) == 1)
         return data_finish(data);

@@ -11,7 +11,7 @@
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/scratch.h"
-#include "train/feed.h"
+#include "train/input_pipeline.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -128,7 +128,7 @@ static void count_skipped(void *user, const char *notice)
     *(int *)user += strstr(notice, "; skipped") != NULL;
 }
 
-static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
+static void an_input_pipeline_gives_each_usable_sample_once_a_pass(void **state)
 {
     (void)state;
     int told = 0;
@@ -140,15 +140,15 @@ static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
                                 .on_notice = count_skipped,
                                 .user = &told};
         cornu_data *data = open_folder(model, o);
-        feed f;
+        input_pipeline f;
         int64_t count = data->block[CORNU_TRAIN].count, seen = 0, got;
         const int64_t *index;
-        expect_ok(feed_open(data, CORNU_TRAIN, &data->block[CORNU_TRAIN], 0, count, &f));
+        expect_ok(input_open(data, CORNU_TRAIN, &data->block[CORNU_TRAIN], 0, count, &f));
         for (int pass = 0; pass < 3; pass++) {
             int times[PICTURES] = {0};
-            feed_begin(&f, 1, pass, true);
+            input_begin(&f, 1, pass, true);
             for (seen = 0;; seen += got) {
-                expect_ok(feed_take(&f, seen, 8, &index, &got));
+                expect_ok(input_take(&f, seen, 8, &index, &got));
                 if (got == 0)
                     break;
                 for (int64_t i = 0; i < got; i++) {
@@ -162,9 +162,9 @@ static void a_feed_gives_each_usable_sample_once_a_pass(void **state)
                     usable = usable && i != bad[k];
                 assert_int_equal(times[i], usable);
             }
-            assert_int_equal(feed_samples(&f), seen);
+            assert_int_equal(input_samples(&f), seen);
         }
-        feed_close(&f);
+        input_close(&f);
         cornu_data_close(data);
         assert_int_equal(told, 3 * (off + 1)); /* of each file once, in all passes together */
     }
@@ -272,7 +272,7 @@ int main(void)
         TEST(no_way_of_loading_changes_a_bit),
         TEST(nor_with_epochs_of_their_own_length),
         TEST(nor_with_stops_while_samples_are_awaited),
-        TEST(a_feed_gives_each_usable_sample_once_a_pass),
+        TEST(an_input_pipeline_gives_each_usable_sample_once_a_pass),
         TEST(a_folder_without_a_readable_file_is_told),
         TEST(nothing_is_decoded_for_an_evaluation_that_does_not_fit),
     };

@@ -1,4 +1,4 @@
-#include "parallel/feed_share.h"
+#include "parallel/input_share.h"
 #include "base/memory.h"
 #include <cornu/parallel.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static int64_t least(int64_t a, int64_t b)
 /* ---- this rank's ------------------------------------------------------------------------- */
 
 /* This rank's positions of a batch of the order, within from..to-1. */
-static void own_places(const feed_pass *f, int64_t number, int64_t batch, int64_t from, int64_t to,
+static void own_places(const input_pass *f, int64_t number, int64_t batch, int64_t from, int64_t to,
                        int64_t *begin, int64_t *end)
 {
     int64_t first = number * batch;
@@ -21,7 +21,7 @@ static void own_places(const feed_pass *f, int64_t number, int64_t batch, int64_
     *end = least(first + *end, to);
 }
 
-static int64_t count_own(const feed_pass *f, int64_t batch, int64_t from, int64_t to)
+static int64_t count_own(const input_pass *f, int64_t batch, int64_t from, int64_t to)
 {
     int64_t count = 0, begin, end;
     for (int64_t number = from / batch; number * batch < to; number++) {
@@ -32,7 +32,7 @@ static int64_t count_own(const feed_pass *f, int64_t batch, int64_t from, int64_
 }
 
 /* Let the workers continue at position `from`. */
-static void list_own(feed_pass *f, int64_t batch, int64_t from)
+static void list_own(input_pass *f, int64_t batch, int64_t from)
 {
     int64_t begin, end;
     data_want(f->data, NULL, f->split, NULL, 0); /* they read the list */
@@ -46,7 +46,7 @@ static void list_own(feed_pass *f, int64_t batch, int64_t from)
     data_want(f->data, f, f->split, f->own, f->own_count);
 }
 
-void feed_leave_out(feed_pass *f)
+void input_leave_out(input_pass *f)
 {
     int64_t left = f->kept;
     for (int64_t i = f->kept; i < f->left; i++)
@@ -56,14 +56,14 @@ void feed_leave_out(feed_pass *f)
     f->listed = NOT_LISTED;
 }
 
-cornu_status feed_divide(feed_pass *f, const feed_share *share)
+cornu_status input_divide(input_pass *f, const input_share *share)
 {
     if (!f->data->loader || cornu_ranks_count(share->ranks) == 1)
         return CORNU_OK;
     TRY(data_divide(f->data));
     TRY(memory_new((size_t)f->left, sizeof *f->own, "order of the samples", &f->own));
     f->share = *share;
-    feed_leave_out(f);
+    input_leave_out(f);
     return CORNU_OK;
 }
 
@@ -83,7 +83,7 @@ enum { NO_SAMPLE = -1 };
 
 /* Wait until all of this rank's samples before position `to` are decoded or known to be
    unreadable. */
-static cornu_status await_own(feed_pass *f, int64_t batch, int64_t to, report *found)
+static cornu_status await_own(input_pass *f, int64_t batch, int64_t to, report *found)
 {
     int64_t end = f->own_next + count_own(f, batch, f->listed, to);
     for (; f->own_next < end; f->own_next++) {
@@ -99,7 +99,7 @@ static cornu_status await_own(feed_pass *f, int64_t batch, int64_t to, report *f
 }
 
 /* The maximum that a rank has lost; CORNU_STOPPED on all ranks if one was stopped. */
-static cornu_status share_reports(const feed_pass *f, const report *own, int64_t *most)
+static cornu_status share_reports(const input_pass *f, const report *own, int64_t *most)
 {
     int count = cornu_ranks_count(f->share.ranks), stopped = -1;
     report *all;
@@ -118,7 +118,7 @@ static cornu_status share_reports(const feed_pass *f, const report *own, int64_t
                        ranks_name(f->share.ranks, stopped));
 }
 
-static void fill_losses(const feed_pass *f, int64_t lost, int64_t most, loss *own)
+static void fill_losses(const input_pass *f, int64_t lost, int64_t most, loss *own)
 {
     for (int64_t i = 0; i < most; i++) {
         own[i] = (loss){.number = i < lost ? f->own[i] : NO_SAMPLE};
@@ -128,7 +128,7 @@ static void fill_losses(const feed_pass *f, int64_t lost, int64_t most, loss *ow
     }
 }
 
-static cornu_status share_losses(const feed_pass *f, int64_t lost, int64_t most)
+static cornu_status share_losses(const input_pass *f, int64_t lost, int64_t most)
 {
     int count = cornu_ranks_count(f->share.ranks);
     loss *all;
@@ -145,7 +145,7 @@ static cornu_status share_losses(const feed_pass *f, int64_t lost, int64_t most)
 
 /* All ranks have read their samples of the positions kept..to-1. *again: some were unreadable,
    and later samples move to their positions. */
-static cornu_status tell(feed_pass *f, const report *own, int64_t to, bool *again)
+static cornu_status tell(input_pass *f, const report *own, int64_t to, bool *again)
 {
     int64_t most;
     TRY(share_reports(f, own, &most));
@@ -160,12 +160,12 @@ static cornu_status tell(feed_pass *f, const report *own, int64_t to, bool *agai
 
 /* ---- batches ----------------------------------------------------------------------------- */
 
-static bool is_known(const feed_pass *f, int64_t place)
+static bool is_known(const input_pass *f, int64_t place)
 {
     return data_is_known(f->data, f->split, f->order[place]);
 }
 
-static bool are_known(const feed_pass *f, int64_t from, int64_t to)
+static bool are_known(const input_pass *f, int64_t from, int64_t to)
 {
     while (from < to && is_known(f, from))
         from++;
@@ -174,7 +174,7 @@ static bool are_known(const feed_pass *f, int64_t from, int64_t to)
 
 /* The end of the round that contains `from`, and of the round after it unless all ranks know
    that it exists. */
-static int64_t end_of_round(const feed_pass *f, int64_t from, int64_t batch)
+static int64_t end_of_round(const input_pass *f, int64_t from, int64_t batch)
 {
     int64_t round = batch * f->share.round, end = (from / round + 1) * round;
     if (end >= f->left)
@@ -182,7 +182,7 @@ static int64_t end_of_round(const feed_pass *f, int64_t from, int64_t batch)
     return end + !is_known(f, end);
 }
 
-cornu_status feed_take_own(feed_pass *f, int64_t from, int64_t batch)
+cornu_status input_take_own(input_pass *f, int64_t from, int64_t batch)
 {
     bool again = true;
     while (f->kept < least(from, f->left) && is_known(f, f->kept))
@@ -200,7 +200,7 @@ cornu_status feed_take_own(feed_pass *f, int64_t from, int64_t batch)
         if (!known)
             TRY(tell(f, &own, to, &again));
         if (again)
-            feed_leave_out(f);
+            input_leave_out(f);
         else
             f->kept = to;
     }
