@@ -17,9 +17,10 @@ static cornu_status read_options(fit_run *run)
     TRY(fit_check_options(o));
     if (o->section)
         TRY(doc_parse(o->section, strlen(o->section), "fit", &run->section));
-    TRY(fit_spec_read(o->section ? run->section : run->model->fit, &run->spec));
+    TRY(fit_spec_read(o->section ? run->section : run->state.model->fit, &run->spec));
     TRY(fit_settle(run));
-    run->state.more_epochs = o->resume && run->spec.epochs > run->model->training.position.epochs;
+    run->state.more_epochs =
+        o->resume && run->spec.epochs > run->state.model->training.position.epochs;
     return CORNU_OK;
 }
 
@@ -28,8 +29,8 @@ static cornu_status read_options(fit_run *run)
 static void name_logs(fit_run *run)
 {
     fit_logs *logs = &run->state.logs;
-    scores_open(run->model, &run->scores);
-    scores_open(run->model, &run->validation_scores);
+    scores_open(run->state.model, &run->scores);
+    scores_open(run->state.model, &run->validation_scores);
     run->state.step_logs = run->scores.count;
     for (int i = 0; i < run->scores.count; i++)
         logs->name[logs->count++] = run->scores.name[i];
@@ -53,23 +54,22 @@ static cornu_status open_callbacks(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
     name_logs(run);
-    TRY(callbacks_open(run->spec.callbacks, &run->callbacks));
-    if (o->output && !callbacks_write_files(run->callbacks))
+    TRY(callbacks_open(run->spec.callbacks, &run->state.callbacks));
+    if (o->output && !callbacks_write_files(run->state.callbacks))
         fit_notice(&run->state, "output changes nothing: the recipe itself names no files");
-    run->state.mute = run->callbacks->mute = cornu_ranks_number(o->ranks) > 0;
+    run->state.mute = run->state.callbacks->mute = cornu_ranks_number(o->ranks) > 0;
     if (o->tensorboard)
-        TRY(callbacks_add_tensorboard(run->callbacks, o->tensorboard));
-    run->state.callbacks = run->callbacks;
+        TRY(callbacks_add_tensorboard(run->state.callbacks, o->tensorboard));
     run->state.validation = run->validates ? &run->validation : NULL;
     run->state.sharded = run->spec.shards > 1;
     if (o->resume)
         TRY(fit_restore_callbacks(run));
     if (!o->resume && o->callback_state)
-        TRY(callbacks_from_text(run->callbacks, o->callback_state));
+        TRY(callbacks_from_text(run->state.callbacks, o->callback_state));
     if (o->output && *o->output)
         TRY(folder_make(o->output));
-    TRY(callbacks_run(run->callbacks, CALLBACK_FIT_BEGIN, &run->state));
-    run->each_step = o->log_steps || o->each_step || callbacks_every_step(run->callbacks);
+    TRY(callbacks_run(run->state.callbacks, CALLBACK_FIT_BEGIN, &run->state));
+    run->each_step = o->log_steps || o->each_step || callbacks_every_step(run->state.callbacks);
     return CORNU_OK;
 }
 
@@ -79,7 +79,7 @@ static cornu_status check_files(const fit_run *run)
     const cornu_fit_options *o = run->options;
     if (o->save) {
         TRY(checkpoint_check(o->save, "save"));
-        TRY(checkpoint_check_model(run->model));
+        TRY(checkpoint_check_model(run->state.model));
     }
     return o->log ? csv_check(&(csv_location){.path = o->log}) : CORNU_OK;
 }
@@ -130,9 +130,9 @@ cornu_status fit_train_plan(const fit_run *run, session_plan **out)
 
 static void set_position(fit_run *run)
 {
-    position *p = &run->model->training.position;
+    position *p = &run->state.model->training.position;
     if (!run->options->resume) {
-        double factor = run->model->initialized ? p->learning_rate_factor : 1;
+        double factor = run->state.model->initialized ? p->learning_rate_factor : 1;
         *p = (position){.iterations = p->iterations,
                         .epoch = run->spec.initial_epoch,
                         .learning_rate_factor = factor};
@@ -149,12 +149,12 @@ static void set_position(fit_run *run)
 static cornu_status start_session(fit_run *run)
 {
     data_spec data;
-    TRY(data_spec_read(run->model->data, &data));
+    TRY(data_spec_read(run->state.model->data, &data));
     session_options options = {WHERE_OF(run->options)};
     options.augment = data.augment;
     if (!run->options->resume)
-        TRY(features_learn(run->model, &run->input));
-    TRY(session_open(run->model, &options, &run->state.session));
+        TRY(features_learn(run->state.model, &run->input));
+    TRY(session_open(run->state.model, &options, &run->state.session));
     const device *d = session_device(run->state.session);
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));
@@ -177,7 +177,7 @@ static cornu_status start_session(fit_run *run)
    its roundings differ; that is allowed, with a notice. */
 static cornu_status note_tuning(fit_run *run)
 {
-    training_state *t = &run->model->training;
+    training_state *t = &run->state.model->training;
     device_tuning now;
     TRY(session_tuning(run->state.session, &now));
     if (run->options->resume && t->tuning && *now.text && strcmp(t->tuning, now.text) != 0)
@@ -192,7 +192,7 @@ static cornu_status note_tuning(fit_run *run)
    and the data's location is recorded as a hint. */
 static cornu_status begin(fit_run *run)
 {
-    cornu_model *m = run->model;
+    cornu_model *m = run->state.model;
     if (!run->options->resume)
         training_state_forget_callbacks(&m->training);
     TRY(classes_name(m, run->state.data));
@@ -212,7 +212,7 @@ static void discard_slots(cornu_model *m)
 /* From now on the session owns the weights. If this fails, the model is unchanged. */
 static cornu_status open_session(fit_run *run)
 {
-    cornu_model *m = run->model;
+    cornu_model *m = run->state.model;
     const position before = m->training.position;
     const bool initialized = m->initialized;
     set_position(run);
@@ -235,7 +235,7 @@ static void close_run(fit_run *run)
 {
     shards_close(run->state.shards);
     session_close(run->state.session);
-    callbacks_close(run->callbacks);
+    callbacks_close(run->state.callbacks);
     doc_free(run->section);
     class_weights_free(&run->class_weights);
     classes_free(&run->classes);
@@ -249,7 +249,7 @@ static void close_run(fit_run *run)
    failure it also says where training can continue. */
 static cornu_status finish(fit_run *run, cornu_status status)
 {
-    const cornu_model *m = run->model;
+    const cornu_model *m = run->state.model;
     char why[PRINTABLE_MOST];
     snprintf(why, sizeof why, "%s", cornu_last_error());
     if (status == CORNU_NOT_A_NUMBER) /* on all ranks */
@@ -302,15 +302,16 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
     const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
     TRY(cornu_ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
     TRY(cornu_ranks_end(o->ranks, session_check_free(model)));
-    fit_run run = {.options = o, .model = model, .pass = -1};
-    run.state = (fit_state){.model = model,
-                            .data = data,
-                            .resumed = o->resume,
-                            .output = o->output,
-                            .confined = !o->section,
-                            .saving = {.on_write = o->on_save, .user = o->user},
-                            .on_notice = o->on_notice,
-                            .user = o->user};
+    fit_run run = {.options = o,
+                   .pass = -1,
+                   .state = {.model = model,
+                             .data = data,
+                             .resumed = o->resume,
+                             .output = o->output,
+                             .confined = !o->section,
+                             .saving = {.on_write = o->on_save, .user = o->user},
+                             .on_notice = o->on_notice,
+                             .user = o->user}};
     double began = clock_seconds();
     cornu_status status = fit(&run);
     bool together =
@@ -319,7 +320,7 @@ cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_f
         status = cornu_ranks_end(o->ranks, status);
     bool trained = status == CORNU_OK || status == CORNU_STOPPED || status == CORNU_NOT_A_NUMBER;
     if (history && trained && run.history)
-        (void)callbacks_to_text(run.callbacks, history_callbacks(run.history));
+        (void)callbacks_to_text(run.state.callbacks, history_callbacks(run.history));
     close_run(&run);
     if (run.history)
         history_took(run.history, clock_seconds() - began);

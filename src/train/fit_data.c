@@ -10,7 +10,7 @@
 static cornu_status check_validation_classes(const fit_run *run)
 {
     const cornu_data *data = run->options->validation_data;
-    const cornu_model *m = run->model;
+    const cornu_model *m = run->state.model;
     class_numbers numbers;
     cornu_status status;
     if (m->class_names || !run->state.data->class_names || !data->class_names)
@@ -53,7 +53,7 @@ static cornu_status use_test_split(fit_run *run)
         fit_notice(&run->state, "there are no test samples: training goes without validation");
         return CORNU_OK;
     }
-    TRY(data_check_samples(run->model, test, "test samples"));
+    TRY(data_check_samples(run->state.model, test, "test samples"));
     int64_t most = run->spec.validation_samples;
     run->validation.split = CORNU_TEST;
     run->validation.count = most > 0 && most < test->count ? most : test->count;
@@ -68,7 +68,7 @@ static cornu_status use_validation_data(fit_run *run)
     const sample_block *block = &data->block[CORNU_TRAIN];
     TRY(check_validation_classes(run));
     if (!data->stream)
-        TRY(data_check_samples(run->model, block, "validation samples"));
+        TRY(data_check_samples(run->state.model, block, "validation samples"));
     run->validation.data = data;
     run->validation.split = CORNU_TRAIN;
     run->validation.count = block->count;
@@ -96,9 +96,9 @@ static cornu_status choose_validation(fit_run *run)
 /* Notice for a layer that scales the pixels if the recipe does not give its input range. */
 static cornu_status notice_pixels(fit_run *run)
 {
-    const layer *by = model_rescaling(run->model);
+    const layer *by = model_rescaling(run->state.model);
     data_spec spec;
-    TRY(data_spec_read(run->model->data, &spec));
+    TRY(data_spec_read(run->state.model->data, &spec));
     if (!by || run->train.x_type != SAMPLE_U8 || run->state.data->scaled || spec.scale > 0)
         return CORNU_OK;
     if (run->train.x_scale >= 1)
@@ -115,7 +115,7 @@ static cornu_status notice_pixels(fit_run *run)
 
 static cornu_status read_class_weights(fit_run *run)
 {
-    const cornu_model *m = run->model;
+    const cornu_model *m = run->state.model;
     const class_list classes =
         m->class_names
             ? (class_list){m->class_names, m->class_count, "the model"}
@@ -132,7 +132,7 @@ static cornu_status read_class_weights(fit_run *run)
 
 static cornu_status open_data(fit_run *run)
 {
-    TRY(data_samples_for(run->state.data, CORNU_TRAIN, run->model, &run->train));
+    TRY(data_samples_for(run->state.data, CORNU_TRAIN, run->state.model, &run->train));
     run->validation.data = run->state.data;
     TRY(fit_open_files(run));
     if (run->state.data->stream && run->options->ranks)
@@ -141,10 +141,10 @@ static cornu_status open_data(fit_run *run)
     if (run->state.data->stream && run->options->resume)
         return status_fail(CORNU_UNSUPPORTED, "resume: found a stream of batches, which cannot go "
                                               "on where it was; expected other data");
-    TRY(classes_match(run->model, run->state.data, CLASSES_TO_TRAIN, &run->classes));
+    TRY(classes_match(run->state.model, run->state.data, CLASSES_TO_TRAIN, &run->classes));
     TRY(classes_renumber(&run->classes, &run->train));
     if (!run->state.data->stream)
-        TRY(data_check_samples(run->model, &run->train, "training samples"));
+        TRY(data_check_samples(run->state.model, &run->train, "training samples"));
     TRY(notice_pixels(run));
     shape_picture(&run->state.data->block[CORNU_TRAIN].x_shape,
                   &run->train.x_shape); /* to be augmented */
@@ -152,7 +152,7 @@ static cornu_status open_data(fit_run *run)
     TRY(read_class_weights(run));
     if (!run->state.data->stream)
         TRY(class_weights_weigh(&run->class_weights, &run->train));
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     if (run->options->resume && p->train_samples != run->train.count)
         return fit_fail_resume("training samples:", (uint64_t)p->train_samples,
                                (uint64_t)run->train.count);
@@ -219,7 +219,7 @@ static cornu_status plan_epochs(fit_run *run)
 
 cornu_status fit_open_data(fit_run *run)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     TRY(open_data(run));
     TRY(plan_epochs(run));
     if (!run->options->resume || p->step <= run->steps)

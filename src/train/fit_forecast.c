@@ -36,10 +36,10 @@ static double guess_validation(const fit_run *run)
 /* Seconds after each epoch: model files. */
 static double guess_between(const fit_run *run)
 {
-    int files = (run->options->save != NULL) + callbacks_have(run->callbacks, "checkpoint");
+    int files = (run->options->save != NULL) + callbacks_have(run->state.callbacks, "checkpoint");
     double bytes = 0;
-    for (int i = 0; i < run->model->variable_count; i++)
-        bytes += (double)run->model->variables[i].count * sizeof(float);
+    for (int i = 0; i < run->state.model->variable_count; i++)
+        bytes += (double)run->state.model->variables[i].count * sizeof(float);
     return files * (FILE_SECONDS + bytes / FILE_BYTES_PER_SECOND);
 }
 
@@ -66,7 +66,7 @@ static void mark(fit_run *run)
     fit_marks *m = &run->marks;
     bool first = m->at == 0;
     m->at = clock_seconds();
-    m->step = run->model->training.position.step;
+    m->step = run->state.model->training.position.step;
     m->validated = 0;
     if (!first && !m->decodes)
         return;
@@ -116,7 +116,7 @@ static double spread_of_machine(void)
 void fit_forecast_steps(fit_run *run)
 {
     const fit_marks before = run->marks;
-    int64_t steps = run->model->training.position.step - before.step;
+    int64_t steps = run->state.model->training.position.step - before.step;
     if (before.at == 0 || steps <= 0)
         return;
     mark(run);
@@ -147,7 +147,7 @@ static double decoding_left(const fit_run *run)
 
 void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     int64_t steps = run->steps == STEPS_UNKNOWN ? run->steps_shown : run->steps;
     int64_t epoch = progress->epoch + ended; /* the first that has not ended */
     int64_t done = ended ? 0 : p->step;
@@ -161,5 +161,5 @@ void fit_forecast_tell(const fit_run *run, bool ended, cornu_progress *progress)
         !forecast_left(&run->forecast, &work, &progress->left_seconds, &progress->left_error))
         progress->left_seconds = progress->left_error = NAN;
     progress->left_at_most =
-        !isnan(progress->left_seconds) && callbacks_have(run->callbacks, "early_stopping");
+        !isnan(progress->left_seconds) && callbacks_have(run->state.callbacks, "early_stopping");
 }

@@ -20,7 +20,7 @@ static int logged(const fit_run *run)
 cornu_status fit_log_open(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     text header = {0};
     char *line;
     if (!o->log)
@@ -42,7 +42,7 @@ static cornu_status log_step(fit_run *run, double value)
     char row[64 + NUMBER_SIZE], number[NUMBER_SIZE];
     if (!run->log || !run->options->log_steps)
         return CORNU_OK;
-    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->model->training.position.iterations,
+    snprintf(row, sizeof row, "%jd,%s", (intmax_t)run->state.model->training.position.iterations,
              number_print(number, "%.9g", value));
     return csv_add(run->log, row);
 }
@@ -73,13 +73,13 @@ static cornu_status take_results(fit_run *run, step_results *results, bool reset
 
 static cornu_status read_results(fit_run *run, step_results *results)
 {
-    position *p = &run->model->training.position;
+    position *p = &run->state.model->training.position;
     double sums[MODEL_METRICS_MAX + 1] = {0};
     TRY(take_results(run, results, run->carry));
     run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
-    results_sums(results, run->model->metric_count, sums);
+    results_sums(results, run->state.model->metric_count, sums);
     if (run->carry) {
-        for (int i = 0; i <= run->model->metric_count; i++)
+        for (int i = 0; i <= run->state.model->metric_count; i++)
             p->totals[i] += sums[i];
         p->samples += results->samples;
     } else {
@@ -125,7 +125,7 @@ static cornu_progress progress_now(const fit_run *run, int64_t epoch, int64_t st
 /* After a step: read the results if a callback needs them, and pass them on. */
 static cornu_status report_step(fit_run *run)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     const cornu_fit_options *o = run->options;
     bool last = p->step == run->steps;
     bool show =
@@ -144,8 +144,9 @@ static cornu_status report_step(fit_run *run)
     run->state.step_loss = results.last_loss;
     memcpy(run->state.logs.value, run->scores.value,
            (size_t)run->scores.count * sizeof *run->scores.value);
-    run->model->training.position.seconds = epoch_seconds(run); /* a callback may save the model */
-    return callbacks_run(run->callbacks, CALLBACK_STEP_END, &run->state);
+    run->state.model->training.position.seconds =
+        epoch_seconds(run); /* a callback may save the model */
+    return callbacks_run(run->state.callbacks, CALLBACK_STEP_END, &run->state);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
@@ -171,7 +172,7 @@ static cornu_status set_pass(fit_run *run, int64_t pass)
     device *d = session_device(run->state.session);
     TRY(d->ops->synchronize(d)); /* steps under way still read the old order */
     TRY(fit_upload(run));
-    input_begin(&run->input, run->model->training.position.seed, pass, run->spec.shuffle);
+    input_begin(&run->input, run->state.model->training.position.seed, pass, run->spec.shuffle);
     session_set_pass(run->state.session, pass);
     run->pass = pass;
     return CORNU_OK;
@@ -191,7 +192,7 @@ static cornu_status end_pass(fit_run *run)
 /* The next batch of a pass over a data set. */
 static cornu_status take_batch(fit_run *run, const int64_t **index, int64_t *batch)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     int64_t number = p->epoch * run->steps + p->step; /* number of the batch, over all epochs */
     TRY(set_pass(run, number / run->per_pass));
     TRY(input_take(&run->input, number % run->per_pass * run->batch, run->batch, index, batch));
@@ -201,7 +202,7 @@ static cornu_status take_batch(fit_run *run, const int64_t **index, int64_t *bat
 /* The next batch of a stream: *batch is 0 if the epoch ends with the pass, or with the data. */
 static cornu_status take_streamed(fit_run *run, const int64_t **index, int64_t *batch)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     session_set_pass(run->state.session, p->epoch);
     TRY(input_take_checked(run->state.session, &run->input, 0, run->batch, index, batch));
     if (*batch == 0 && (run->steps != STEPS_UNKNOWN || p->step == 0))
@@ -251,7 +252,7 @@ static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batc
 /* *taken: false if no batch is left for the epoch. */
 static cornu_status run_step(fit_run *run, bool *taken)
 {
-    position *p = &run->model->training.position;
+    position *p = &run->state.model->training.position;
     const int64_t *index;
     int64_t batch;
     cornu_status status = run->state.data->stream ? take_streamed(run, &index, &batch)
@@ -264,7 +265,7 @@ static cornu_status run_step(fit_run *run, bool *taken)
     *taken = batch > 0;
     if (batch == 0)
         return CORNU_OK;
-    run->learning_rate = learning_rate_at(run->model, p->iterations);
+    run->learning_rate = learning_rate_at(run->state.model, p->iterations);
     TRY(train_batch(run, index, batch));
     p->step++;
     run->stepped = true;
@@ -276,13 +277,13 @@ static cornu_status run_step(fit_run *run, bool *taken)
 static cornu_status save(fit_run *run, const char *path)
 {
     TRY(fit_pull(&run->state));
-    TRY(callbacks_save(run->callbacks, run->model));
+    TRY(callbacks_save(run->state.callbacks, run->state.model));
     TRY(csv_sync(run->log)); /* no row is lost that the model file would not write again */
     if (!path)
         return CORNU_OK;
-    TRY(checkpoint_write(run->model, path, &run->state.saving));
+    TRY(checkpoint_write(run->state.model, path, &run->state.saving));
     run->saved = true;
-    run->saved_epoch = run->model->training.position.epoch;
+    run->saved_epoch = run->state.model->training.position.epoch;
     return CORNU_OK;
 }
 
@@ -296,7 +297,7 @@ static const char *path_when_stopped(const fit_run *run)
 
 static cornu_status fail_stopped(const fit_run *run, const char *saved)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     if (!run->stepped)
         return status_fail(CORNU_STOPPED, "stopped before the first step");
     bool between = p->step == 0 && p->epoch > 0;
@@ -313,7 +314,7 @@ static cornu_status fail_stopped(const fit_run *run, const char *saved)
 static cornu_status stop(fit_run *run)
 {
     const char *path = path_when_stopped(run);
-    run->model->training.position.seconds = epoch_seconds(run);
+    run->state.model->training.position.seconds = epoch_seconds(run);
     TRY(fit_gather(&run->state));
     TRY(save(run, path));
     return fail_stopped(run, path);
@@ -335,7 +336,7 @@ static cornu_status ask_to_stop(fit_run *run, bool votes, bool *stops)
 
 static cornu_status run_steps(fit_run *run)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     step_results results;
     run->carry = p->step > 0;
     scores_from_sums(p->totals, p->samples, &run->scores);
@@ -397,20 +398,20 @@ static void tell_held(fit_run *run, text *held)
    callbacks that write the model. */
 static cornu_status end_epoch(fit_run *run)
 {
-    position *p = &run->model->training.position;
+    position *p = &run->state.model->training.position;
     const cornu_fit_options *o = run->options;
     fit_state *state = &run->state;
     double seconds = epoch_seconds(run);
     TRY(fit_gather(state));
     fill_logs(run);
-    TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_END, state));
+    TRY(callbacks_run(run->state.callbacks, CALLBACK_EPOCH_END, state));
     TRY(add_history(run, seconds));
     p->epoch++;
     p->step = 0;
     p->samples = 0;
     p->seconds = 0;
     memset(p->totals, 0, sizeof p->totals);
-    TRY(callbacks_run(run->callbacks, CALLBACK_AFTER_EPOCH, state));
+    TRY(callbacks_run(run->state.callbacks, CALLBACK_AFTER_EPOCH, state));
     if (o->save)
         TRY(save(run, o->save));
     if (o->on_epoch) {
@@ -435,29 +436,29 @@ static cornu_status finish_epoch(fit_run *run)
 static void begin_progress(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     if (!o->on_epoch_begin || p->step > 0)
         return;
     cornu_progress progress = progress_now(run, p->epoch, 0, false);
-    progress.learning_rate = learning_rate_at(run->model, p->iterations);
+    progress.learning_rate = learning_rate_at(run->state.model, p->iterations);
     o->on_epoch_begin(o->user, &progress);
 }
 
 static cornu_status run_epoch(fit_run *run)
 {
-    run->state.epoch = run->model->training.position.epoch;
+    run->state.epoch = run->state.model->training.position.epoch;
     run->began = clock_seconds();
     run->shown = run->gathered = 0;
-    run->resumed_step = run->model->training.position.step;
-    run->resumed_seconds = run->model->training.position.seconds;
-    TRY(callbacks_run(run->callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
+    run->resumed_step = run->state.model->training.position.step;
+    run->resumed_seconds = run->state.model->training.position.seconds;
+    TRY(callbacks_run(run->state.callbacks, CALLBACK_EPOCH_BEGIN, &run->state));
     begin_progress(run);
-    if (run->model->training.position.step >
+    if (run->state.model->training.position.step >
         0) /* the learning rate of the last step before the stop */
         run->learning_rate =
-            learning_rate_at(run->model, run->model->training.position.iterations - 1);
+            learning_rate_at(run->state.model, run->state.model->training.position.iterations - 1);
     TRY(run_steps(run));
-    if (run->state.stop && run->model->training.position.step == 0)
+    if (run->state.stop && run->state.model->training.position.step == 0)
         return CORNU_OK; /* the data had ended with the epoch before */
     run->validates_now = run->validates && fit_spec_validates(&run->spec, run->state.epoch);
     run->state.not_validated = !run->validates_now;
@@ -489,7 +490,7 @@ static cornu_status stop_between(fit_run *run)
 
 cornu_status fit_loop(fit_run *run)
 {
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     const cornu_fit_options *o = run->options;
     if (p->epoch >= run->epochs)
         fit_notice(&run->state, "nothing left to do: %jd of %jd %s done", (intmax_t)p->epoch,
@@ -505,7 +506,7 @@ cornu_status fit_loop(fit_run *run)
     }
     run->state.changed = false;
     if (went_on)
-        TRY(callbacks_run(run->callbacks, CALLBACK_FIT_END, &run->state));
+        TRY(callbacks_run(run->state.callbacks, CALLBACK_FIT_END, &run->state));
     if (!run->saved || run->state.changed)
         TRY(save(run, o->save));
     return CORNU_OK;

@@ -48,7 +48,7 @@ cornu_status fit_check_ranks(fit_run *run)
     if (!o->ranks)
         return CORNU_OK;
     claim(&c, "version of cornu", "%s", cornu_version());
-    TRY(claim_network(&c, run->model));
+    TRY(claim_network(&c, run->state.model));
     fit_spec_each(&run->spec, claim_option, &c);
     claim_number(&c, "steps an epoch", run->steps);
     claim_samples(&c, "training samples", run->state.data, &run->train);
@@ -57,7 +57,7 @@ cornu_status fit_check_ranks(fit_run *run)
     else
         claim(&c, "validation samples", "none");
     TRY(claim_device(&c, run));
-    claim_weights(&c, run->model);
+    claim_weights(&c, run->state.model);
     return ranks_agree(o->ranks, c.all, c.count);
 }
 

@@ -27,12 +27,10 @@ typedef struct fit_marks {
 
 typedef struct fit_run {
     const cornu_fit_options *options;
-    cornu_model *model;
     doc *section;        /* options->section, or NULL */
     fit_spec spec;       /* options over recipe over defaults */
     bool gradients_bf16; /* their gradients are rounded */
-    callbacks *callbacks;
-    fit_state state; /* has session, shards and data */
+    fit_state state;     /* model, data, session, callbacks */
 
     sample_block train;    /* without the validation split */
     class_numbers classes; /* class numbers of the training samples */

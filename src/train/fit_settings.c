@@ -61,7 +61,7 @@ cornu_status cornu_model_change_learning_rate(cornu_model *model, double rate)
 static cornu_status resolve_gradient_dtype(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     bool *bf16 = &run->gradients_bf16;
     const char *asked = o->gradient_dtype ? o->gradient_dtype
                         : o->resume       ? NULL
@@ -97,7 +97,7 @@ cornu_status fit_fail_resume(const char *what, uint64_t saved, uint64_t asked)
 static cornu_status resolve_resumed(fit_run *run)
 {
     const cornu_fit_options *o = run->options;
-    const position *p = &run->model->training.position;
+    const position *p = &run->state.model->training.position;
     fit_spec *s = &run->spec;
     if (p->batch == 0)
         return status_fail(CORNU_INVALID, "resume: found a model that was never trained; expected "
@@ -134,13 +134,13 @@ cornu_status fit_settle(fit_run *run)
 
 cornu_status fit_restore_callbacks(fit_run *run)
 {
-    const callbacks *c = run->callbacks;
-    const json_t *states = run->model->training.callback_state;
+    const callbacks *c = run->state.callbacks;
+    const json_t *states = run->state.model->training.callback_state;
     size_t count = json_array_size(states);
     if (!states)
         return CORNU_OK;
     if (count == 0 || run->options->section || c->count > c->unsaved)
-        return callbacks_restore(run->callbacks, run->model);
+        return callbacks_restore(run->state.callbacks, run->state.model);
     fit_notice(
         &run->state,
         "resume: the recipe in the file lists no callbacks; the %zu with which it was saved %s",
