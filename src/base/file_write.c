@@ -53,6 +53,14 @@ FILE *file_stream(int fd)
     return f;
 }
 
+FILE *file_stream_open(const char *path, int flags, int *fd)
+{
+    do
+        *fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | flags, 0666);
+    while (*fd < 0 && errno == EINTR);
+    return *fd < 0 ? NULL : file_stream(*fd);
+}
+
 /* ---- the temporary file -------------------------------------------------------------------- */
 
 /* The umask can only be read by setting it, which other threads would see; /proc shows it. */

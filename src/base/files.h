@@ -44,6 +44,9 @@ cornu_status file_read(const char *path, size_t limit, char **data, size_t *size
 /* A stream to write to `fd`, which it takes also on failure (NULL, errno ENOMEM): unlike stdio's
    own it goes on where a signal interrupts a write. fileno() of it is -1. */
 FILE *file_stream(int fd);
+/* Open `path` to write from its beginning, with further flags of open() (O_EXCL), as such a stream;
+ *fd is its file's. NULL: errno says why not. */
+FILE *file_stream_open(const char *path, int flags, int *fd);
 
 /* Callbacks of a write: called before the temporary file exists, when it exists, after every few
    MB, and once the file has its final name. */

@@ -1,11 +1,11 @@
 /* Estimates of GPUs that are not in this machine, from published figures. */
 #include "bench/advise.h"
 #include "base/memory.h"
+#include "base/show.h"
 #include "bench/bench.h"
 #include "bench/candidate.h"
 #include "bench/cost.h"
 #include "bench/report.h"
-#include "bench/show.h"
 #include "bench/sweep.h"
 #include "step/plan.h"
 #include "train/callbacks.h"

@@ -1,8 +1,8 @@
 /* The advice on a terminal and as JSON. */
 #include "base/memory.h"
+#include "base/show.h"
 #include "bench/advise.h"
 #include "bench/html.h"
-#include "bench/show.h"
 #include "bench/sweep.h"
 #include <math.h>
 #include <string.h>
@@ -22,8 +22,6 @@ enum {
 typedef struct advise_cells {
     char text[ADVISE_COLUMNS][ADVISE_CELL];
 } advise_cells;
-
-enum { WIDTH = 80 };
 
 static const char *const advise_headings[ADVISE_COLUMNS] = {
     "device", "to the end", "ms a step", "energy", "cost", "needs", "is free"};
@@ -95,71 +93,29 @@ static bool advise_shows(const advise_report *r, int column)
 
 /* ---- text ------------------------------------------------------------------------------- */
 
-static int width_of(const char *line)
-{
-    int width = 0;
-    for (; *line; line++)
-        width += ((unsigned char)*line & 0xC0) != 0x80;
-    return width;
-}
-
-/* Words, broken before column 80. */
 static void print_wrapped(const char *line, FILE *out)
 {
-    char shown[1024];
-    int at = 0;
-    cornu_printable(line, shown, sizeof shown);
-    for (const char *words = shown; *words;) {
-        int length = (int)strcspn(words, " ");
-        if (at > 0 && at + 1 + length > WIDTH) {
-            fputs("\n  ", out);
-            at = 2;
-        } else if (at > 0) {
-            fputc(' ', out);
-            at++;
-        }
-        fprintf(out, "%.*s", length, words);
-        at += length;
-        words += length + (int)strspn(words + length, " ");
-    }
-    fputc('\n', out);
-}
-
-static void print_cells(const advise_report *r, const advise_cells *c, const int *width, FILE *out)
-{
-    for (int i = 0; i < ADVISE_COLUMNS; i++) {
-        if (!advise_shows(r, i))
-            continue;
-        int fill = width[i] - width_of(c->text[i]);
-        fprintf(out, "%s%*s%s%*s", i ? "  " : "", i ? fill : 0, "", c->text[i], i ? 0 : fill, "");
-    }
-    fputc('\n', out);
+    wrap_print_from(line, 0, 2, out);
 }
 
 static void print_rows(const advise_report *r, bool utf8, FILE *out)
 {
-    int width[ADVISE_COLUMNS];
-    advise_cells head;
-    for (int i = 0; i < ADVISE_COLUMNS; i++) {
-        snprintf(head.text[i], ADVISE_CELL, "%s", advise_headings[i]);
-        width[i] = width_of(advise_headings[i]);
-        for (int k = 0; k < r->count; k++) {
-            advise_cells c = advise_cells_of(r, &r->rows[k], utf8);
-            int needed = width_of(c.text[i]);
-            width[i] = needed > width[i] ? needed : width[i];
-        }
-    }
-    print_cells(r, &head, width, out);
+    show_table t = {.indent = 2};
+    for (int i = 0; i < ADVISE_COLUMNS; i++)
+        if (advise_shows(r, i))
+            table_add_column(
+                &t, (show_column){.heading = advise_headings[i], .left = i == ADVISE_DEVICE});
     for (int k = 0; k < r->count; k++) {
-        char line[BENCH_REASON + 128];
-        advise_cells c = advise_cells_of(r, &r->rows[k], utf8);
-        snprintf(line, sizeof line, "%-*s  failed: %s", width[ADVISE_DEVICE], c.text[ADVISE_DEVICE],
-                 r->rows[k].failed);
-        if (*r->rows[k].failed)
-            print_wrapped(line, out);
-        else
-            print_cells(r, &c, width, out);
+        const advise_row *row = &r->rows[k];
+        const advise_cells c = advise_cells_of(r, row, utf8);
+        table_begin_row(&t);
+        for (int i = 0; i < ADVISE_COLUMNS && (!*row->failed || i == ADVISE_DEVICE); i++)
+            if (advise_shows(r, i))
+                table_add_cell(&t, "%s", c.text[i]);
+        if (*row->failed)
+            table_add_note(&t, "failed: %s", row->failed);
     }
+    table_print(&t, out);
 }
 
 /* "17 epochs of 1200 steps of 50 samples, each with a validation of 10000 samples" */
@@ -411,22 +367,22 @@ static void add_chart(const advise_report *r, text *t)
 
 static void add_html_table(const advise_report *r, text *t)
 {
-    page_column columns[ADVISE_COLUMNS];
+    html_column columns[ADVISE_COLUMNS];
     int count = 0;
     for (int i = 0; i < ADVISE_COLUMNS; i++)
         if (advise_shows(r, i))
-            columns[count++] = (page_column){advise_headings[i], false};
-    page_table_begin(t, NULL, columns, count);
+            columns[count++] = (html_column){advise_headings[i], false};
+    html_table_begin(t, NULL, columns, count);
     for (int k = 0; k < r->count; k++) {
         const advise_row *row = &r->rows[k];
         advise_cells c = advise_cells_of(r, row, true);
-        page_row_begin(t, row->device);
+        html_row_begin(t, row->device);
         for (int i = ADVISE_TIME; i < ADVISE_COLUMNS; i++)
             if (advise_shows(r, i))
-                page_cell(t, i == ADVISE_TIME && *row->failed ? row->failed : c.text[i]);
-        page_row_end(t);
+                html_cell(t, i == ADVISE_TIME && *row->failed ? row->failed : c.text[i]);
+        html_row_end(t);
     }
-    page_table_end(t);
+    html_table_end(t);
 }
 
 static void add_html_notes(const advise_report *r, text *t)
@@ -450,19 +406,19 @@ cornu_status advise_write_html(const advise_report *report, const char *path)
     char line[LINE];
     cornu_status status = CORNU_OK;
     advise_show_schedule(report, line, sizeof line);
-    page_begin(&t, "Is a GPU worth it?", report->advice, line);
+    html_begin(&t, "Is a GPU worth it?", report->advice, line);
     add_chart(report, &t);
     add_html_table(report, &t);
     if (report->bench.count > 0) {
-        page_heading(&t, 2, "By the batch");
+        html_heading(&t, 2, "By the batch");
         status = bench_html_batches(&report->bench, report->bench.results[0].workload, &t);
     }
     if (status == CORNU_OK)
         status = bench_html_machine(&report->bench, &t);
     add_html_notes(report, &t);
-    page_end(&t);
+    html_end(&t);
     if (status == CORNU_OK)
-        return page_write(&t, path);
+        return html_write(&t, path);
     text_free(&t);
     return status;
 }

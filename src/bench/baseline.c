@@ -3,8 +3,8 @@
 #include "base/doc.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/show.h"
 #include "base/status.h"
-#include "bench/show.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* Candidates that are measured together, in turns by round. */
 #include "bench/bench.h"
 #include "base/memory.h"
+#include "base/show.h"
 #include "bench/baseline.h"
 #include "bench/candidate.h"
 #include "bench/cost.h"
-#include "bench/show.h"
 #include "bench/sweep.h"
 #include "device/roofline.h"
 #include <cornu/tables.h>

@@ -1,8 +1,8 @@
 /* The report as one self-contained page. */
 #include "bench/html.h"
+#include "base/show.h"
 #include "bench/baseline.h"
 #include "bench/report.h"
-#include "bench/show.h"
 #include "bench/sweep.h"
 #include <cornu/tables.h>
 #include <math.h>
@@ -123,27 +123,27 @@ static void add_results_table(const bench_report *report, const char *caption,
                               const char *const *keys, text *t)
 {
     const bench_column *of[16];
-    page_column columns[18] = {{"workload", false}, {"device", false}};
+    html_column columns[18] = {{"workload", false}, {"device", false}};
     int count = 0;
     for (; keys[count]; count++) {
         const char *heading = strchr(keys[count], '=');
         of[count] = bench_column_named(keys[count]);
         columns[count + 2] =
-            (page_column){heading ? heading + 1 : of[count]->heading, of[count]->number != NULL};
+            (html_column){heading ? heading + 1 : of[count]->heading, of[count]->number != NULL};
     }
-    page_table_begin(t, caption, columns, count + 2);
+    html_table_begin(t, caption, columns, count + 2);
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
-        page_row_begin(t, r->workload);
-        page_cell(t, r->device);
+        html_row_begin(t, r->workload);
+        html_cell(t, r->device);
         for (int k = 0; k < count; k++)
             if (of[k]->text)
-                page_cell(t, of[k]->text(report, r));
+                html_cell(t, of[k]->text(report, r));
             else
-                page_number_cell(t, of[k]->number(report, r), of[k]->digits);
-        page_row_end(t);
+                html_number_cell(t, of[k]->number(report, r), of[k]->digits);
+        html_row_end(t);
     }
-    page_table_end(t);
+    html_table_end(t);
 }
 
 static cornu_status add_steps(const bench_report *report, text *t)
@@ -156,12 +156,12 @@ static cornu_status add_steps(const bench_report *report, text *t)
                                          NULL};
     static const char *const shares[] = {"percent_of_limit", "bound_by", "loss_first",
                                          "loss_last",        "data",     NULL};
-    page_heading(t, 2, "Time per step");
+    html_heading(t, 2, "Time per step");
     TRY(add_step_chart(report, t));
-    page_details_begin(t, "Rounds, limits, losses and data as tables");
+    html_details_begin(t, "Rounds, limits, losses and data as tables");
     add_results_table(report, "The rounds of steps", spread, t);
     add_results_table(report, "What the steps did", shares, t);
-    page_details_end(t);
+    html_details_end(t);
     return CORNU_OK;
 }
 
@@ -259,27 +259,27 @@ done:
 
 static void add_published_table(const bench_report *report, text *t)
 {
-    static const page_column columns[] = {{"workload", false}, {"hardware", false},
+    static const html_column columns[] = {{"workload", false}, {"hardware", false},
                                           {"epoch, s", true},  {"in all, s", true},
                                           {"accuracy", true},  {"what it is", false}};
-    page_details_begin(t, "The published figures, of TensorFlow and Keras, as their sources give "
+    html_details_begin(t, "The published figures, of TensorFlow and Keras, as their sources give "
                           "them");
-    page_table_begin(t, NULL, columns, 6);
+    html_table_begin(t, NULL, columns, 6);
     for (int i = 0; i < report->count; i++)
         for (const published_figure *f = published_figures; is_first(report, i) && f->workload;
              f++) {
             if (strcmp(f->workload, report->results[i].workload) != 0)
                 continue;
-            page_row_begin(t, f->workload);
-            page_cell(t, f->hardware);
-            page_number_cell(t, f->epoch_seconds > 0 ? f->epoch_seconds : NAN, 4);
-            page_number_cell(t, f->total_seconds > 0 ? f->total_seconds : NAN, 4);
-            page_number_cell(t, f->accuracy > 0 ? f->accuracy : NAN, 4);
-            page_cell(t, f->note);
-            page_row_end(t);
+            html_row_begin(t, f->workload);
+            html_cell(t, f->hardware);
+            html_number_cell(t, f->epoch_seconds > 0 ? f->epoch_seconds : NAN, 4);
+            html_number_cell(t, f->total_seconds > 0 ? f->total_seconds : NAN, 4);
+            html_number_cell(t, f->accuracy > 0 ? f->accuracy : NAN, 4);
+            html_cell(t, f->note);
+            html_row_end(t);
         }
-    page_table_end(t);
-    page_details_end(t);
+    html_table_end(t);
+    html_details_end(t);
 }
 
 /* The figures that most readers need. */
@@ -457,22 +457,22 @@ static void add_change(const bench_change *c, text *t)
 {
     char verdict[320], range[64];
     snprintf(range, sizeof range, "%+.1f to %+.1f", 100 * (c->low - 1), 100 * (c->high - 1));
-    page_row_begin(t, c->workload);
-    page_cell(t, c->device);
-    page_number_cell(t, c->before_ms, 4);
-    page_number_cell(t, c->after_ms, 4);
-    page_number_cell(t, 100 * (c->ratio - 1), 2);
-    page_cell(t, range);
-    page_cell(t, baseline_show(c, verdict, sizeof verdict));
-    page_row_end(t);
+    html_row_begin(t, c->workload);
+    html_cell(t, c->device);
+    html_number_cell(t, c->before_ms, 4);
+    html_number_cell(t, c->after_ms, 4);
+    html_number_cell(t, 100 * (c->ratio - 1), 2);
+    html_cell(t, range);
+    html_cell(t, baseline_show(c, verdict, sizeof verdict));
+    html_row_end(t);
 }
 
 static void add_changes(const bench_comparison *b, text *t)
 {
-    static const page_column columns[] = {
+    static const html_column columns[] = {
         {"workload", false}, {"device", false},    {"then, ms", true}, {"now, ms", true},
         {"change, %", true}, {"99 % sure", false}, {"verdict", false}};
-    page_table_begin(t,
+    html_table_begin(t,
                      "Medians of the rounds' fastest steps, then and now; the change less what "
                      "slower or faster memory explains, with an interval that is 99 % sure for all "
                      "rows together",
@@ -480,13 +480,13 @@ static void add_changes(const bench_comparison *b, text *t)
     for (int i = 0; i < b->count; i++)
         if (b->changes[i].verdict != BENCH_NOT_COMPARED)
             add_change(&b->changes[i], t);
-    page_table_end(t);
+    html_table_end(t);
 }
 
 /* The rows that were not compared, one line per reason. */
 static void add_not_compared(const bench_comparison *b, text *t)
 {
-    page_list_begin(t);
+    html_list_begin(t);
     for (int i = 0; i < b->count; i++) {
         const bench_change *first = &b->changes[i];
         text line = {0};
@@ -501,11 +501,11 @@ static void add_not_compared(const bench_comparison *b, text *t)
                 text_add(&line, "%s%s on %s", k > i ? ", " : "", b->changes[k].workload,
                          b->changes[k].device);
         text_add(&line, ": %s.", first->why);
-        page_list_item(t, line.data ? line.data : "");
+        html_list_item(t, line.data ? line.data : "");
         t->failed |= line.failed;
         text_free(&line);
     }
-    page_list_end(t);
+    html_list_end(t);
 }
 
 static void add_baseline(const bench_report *report, text *t)
@@ -514,15 +514,15 @@ static void add_baseline(const bench_report *report, text *t)
     char line[LINE];
     if (!*b->file)
         return;
-    page_heading(t, 2, "Against an earlier run");
+    html_heading(t, 2, "Against an earlier run");
     snprintf(line, sizeof line, "%s, written by cornu %s%s%s.", b->file, b->version,
              *b->started ? ", " : "", b->started);
-    page_paragraph(t, line);
+    html_paragraph(t, line);
     if (b->difference_count > 0) {
-        page_list_begin(t);
+        html_list_begin(t);
         for (int i = 0; i < b->difference_count; i++)
-            page_list_item(t, b->differences[i]);
-        page_list_end(t);
+            html_list_item(t, b->differences[i]);
+        html_list_end(t);
     }
     int compared = 0;
     for (int i = 0; i < b->count; i++)
@@ -602,22 +602,22 @@ static void add_figure(const bench_result *r, const bench_operation *const *of, 
 static void add_operations_table(const bench_result *r, const bench_operation *const *of, int count,
                                  text *t)
 {
-    static const page_column columns[] = {{"operation", false}, {"shape", false},
+    static const html_column columns[] = {{"operation", false}, {"shape", false},
                                           {"kernel", false},    {"ms", true},
                                           {"% of limit", true}, {"limit is", false}};
     char on[LINE], operation[LINE];
-    page_table_begin(t, name_of(r, on, sizeof on), columns, 6);
+    html_table_begin(t, name_of(r, on, sizeof on), columns, 6);
     for (int i = 0; i < count; i++) {
         name_operation(of[i], operation, sizeof operation);
-        page_row_begin(t, operation);
-        page_cell(t, of[i]->shape);
-        page_cell(t, of[i]->kernel);
-        page_number_cell(t, of[i]->ms, 3);
-        page_number_cell(t, 100 * of[i]->share_of_limit, 2);
-        page_cell(t, of[i]->bound);
-        page_row_end(t);
+        html_row_begin(t, operation);
+        html_cell(t, of[i]->shape);
+        html_cell(t, of[i]->kernel);
+        html_number_cell(t, of[i]->ms, 3);
+        html_number_cell(t, 100 * of[i]->share_of_limit, 2);
+        html_cell(t, of[i]->bound);
+        html_row_end(t);
     }
-    page_table_end(t);
+    html_table_end(t);
 }
 
 /* Figures or tables of the first CHARTS_MOST results with operations; returns the number of results
@@ -646,19 +646,19 @@ static void add_operations(const bench_report *report, text *t)
         any |= report->results[i].operation_count > 0;
     if (!any)
         return;
-    page_heading(t, 2, "Share of the roofline");
-    page_paragraph(t, "The operations of a step that take longest, longest first, as shares of "
+    html_heading(t, 2, "Share of the roofline");
+    html_paragraph(t, "The operations of a step that take longest, longest first, as shares of "
                       "what the machine could do: the larger of an operation's FLOPs over the "
                       "measured arithmetic rate and its bytes over the measured bandwidth.");
-    page_figures_begin(t);
+    html_figures_begin(t);
     int charts = each_with_operations(report, t, true);
-    page_figures_end(t);
+    html_figures_end(t);
     if (charts > CHARTS_MOST)
-        page_paragraph(t, "Those of the other devices are in the JSON alone.");
-    page_details_begin(t, "Their shapes and kernels as tables");
-    page_paragraph(t, "Operations that run within another's kernel are in its figures.");
+        html_paragraph(t, "Those of the other devices are in the JSON alone.");
+    html_details_begin(t, "Their shapes and kernels as tables");
+    html_paragraph(t, "Operations that run within another's kernel are in its figures.");
     each_with_operations(report, t, false);
-    page_details_end(t);
+    html_details_end(t);
 }
 
 /* ---- losses ----------------------------------------------------------------------------- */
@@ -716,17 +716,17 @@ static void add_loss_rows(const bench_report *report, curve *c, text *t)
         const bench_result *r = &report->results[i];
         make_curve(r, c);
         for (int k = 0; k < c->count; k++) {
-            page_row_begin(t, name_of(r, on, sizeof on));
-            page_number_cell(t, c->step[k], 1);
-            page_number_cell(t, c->loss[k], 4);
-            page_row_end(t);
+            html_row_begin(t, name_of(r, on, sizeof on));
+            html_number_cell(t, c->step[k], 1);
+            html_number_cell(t, c->loss[k], 4);
+            html_row_end(t);
         }
     }
 }
 
 static cornu_status add_losses(const bench_report *report, text *t)
 {
-    static const page_column columns[] = {{"workload", false}, {"steps", true}, {"loss", true}};
+    static const html_column columns[] = {{"workload", false}, {"steps", true}, {"loss", true}};
     curve *curves;
     bool any = false;
     for (int i = 0; i < report->count; i++)
@@ -734,19 +734,19 @@ static cornu_status add_losses(const bench_report *report, text *t)
     if (!any)
         return CORNU_OK;
     TRY(memory_new(DEVICES_MOST, sizeof *curves, "curves", &curves));
-    page_heading(t, 2, "Does it train?");
-    page_paragraph(t, "The steps that were timed are training steps: these are their losses, "
+    html_heading(t, 2, "Does it train?");
+    html_paragraph(t, "The steps that were timed are training steps: these are their losses, "
                       "warm-up included; each point is the mean of the steps before it.");
-    page_figures_begin(t);
+    html_figures_begin(t);
     for (int i = 0; i < report->count; i++)
         if (is_first(report, i))
             add_losses_of(report, i, curves, t);
-    page_figures_end(t);
-    page_details_begin(t, "The losses as a table");
-    page_table_begin(t, "Mean loss of the steps up to each number", columns, 3);
+    html_figures_end(t);
+    html_details_begin(t, "The losses as a table");
+    html_table_begin(t, "Mean loss of the steps up to each number", columns, 3);
     add_loss_rows(report, curves, t);
-    page_table_end(t);
-    page_details_end(t);
+    html_table_end(t);
+    html_details_end(t);
     free(curves);
     return CORNU_OK;
 }
@@ -760,7 +760,7 @@ static void add_failures(const bench_report *report, text *t)
         char line[BENCH_REASON + 256];
         snprintf(line, sizeof line, "%s on %s failed: %s", r->workload, r->device, r->failed);
         if (*r->failed)
-            page_list_item(t, line);
+            html_list_item(t, line);
     }
 }
 
@@ -775,28 +775,28 @@ void bench_html_notes(const bench_report *report, const char *const *more, bool 
     }
     if (!generated && !substitute && !failed && report->note_count == 0 && !(more && *more))
         return;
-    page_heading(t, 2, "What to keep in mind");
-    page_list_begin(t);
+    html_heading(t, 2, "What to keep in mind");
+    html_list_begin(t);
     if (failed)
         add_failures(report, t);
     for (; more && *more; more++)
-        page_list_item(t, *more);
+        html_list_item(t, *more);
     for (int i = 0; i < report->note_count; i++)
-        page_list_item(t, report->notes[i]);
+        html_list_item(t, report->notes[i]);
     if (generated)
-        page_list_item(t, "Some data was not on this machine, and random pixels of its exact shape "
+        html_list_item(t, "Some data was not on this machine, and random pixels of its exact shape "
                           "stood in (\"generated pixels\"): times are of the real work, losses say "
                           "only that the network learns what it is given.");
     if (substitute)
-        page_list_item(t, "Fashion-MNIST stands in for MNIST, which is not on this machine.");
-    page_list_end(t);
+        html_list_item(t, "Fashion-MNIST stands in for MNIST, which is not on this machine.");
+    html_list_end(t);
 }
 
 static void add_row(text *t, const char *name, const char *value)
 {
-    page_row_begin(t, name);
-    page_cell(t, value);
-    page_row_end(t);
+    html_row_begin(t, name);
+    html_cell(t, value);
+    html_row_end(t);
 }
 
 static void add_limits(text *t, const char *name, const device_limits *l)
@@ -810,11 +810,11 @@ static void add_limits(text *t, const char *name, const device_limits *l)
 
 cornu_status bench_html_machine(const bench_report *report, text *t)
 {
-    static const page_column columns[] = {{"what", false}, {"value", false}};
+    static const html_column columns[] = {{"what", false}, {"value", false}};
     const bench_machine *m = &report->machine;
     char line[LINE], size[16], *versions;
-    page_heading(t, 2, "Machine and versions");
-    page_table_begin(t, NULL, columns, 2);
+    html_heading(t, 2, "Machine and versions");
+    html_table_begin(t, NULL, columns, 2);
     snprintf(line, sizeof line, "%s, %d %s, %d %s, %s", m->cpu, m->cores,
              PLURAL(m->cores, "core", "cores"), report->limits.threads,
              PLURAL(report->limits.threads, "thread", "threads"), report->limits.isa);
@@ -829,11 +829,11 @@ cornu_status bench_html_machine(const bench_report *report, text *t)
         add_row(t, d->info.name, line);
         add_limits(t, "its limits", &d->limits);
     }
-    page_table_end(t);
+    html_table_end(t);
     TRY(cornu_versions(&versions));
-    page_details_begin(t, "Versions of everything");
-    page_facts(t, NULL, versions);
-    page_details_end(t);
+    html_details_begin(t, "Versions of everything");
+    html_facts(t, NULL, versions);
+    html_details_end(t);
     cornu_free(versions);
     return CORNU_OK;
 }
@@ -893,34 +893,34 @@ static void say_best_batch(const bench_report *report, const char *workload, cha
 
 static void add_batches(const bench_report *report, const char *workload, text *t)
 {
-    static const page_column columns[] = {
+    static const html_column columns[] = {
         {"batch", false}, {"device", false}, {"ms a step", true}, {"samples/s", true}};
-    page_table_begin(t, NULL, columns, 4);
+    html_table_begin(t, NULL, columns, 4);
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         char batch[24];
         if (*r->failed || strcmp(r->workload, workload) != 0)
             continue;
         snprintf(batch, sizeof batch, "%lld", (long long)r->batch);
-        page_row_begin(t, batch);
-        page_cell(t, r->device);
-        page_number_cell(t, r->step_ms.median, 3);
-        page_number_cell(t, r->samples_per_second, 3);
-        page_row_end(t);
+        html_row_begin(t, batch);
+        html_cell(t, r->device);
+        html_number_cell(t, r->step_ms.median, 3);
+        html_number_cell(t, r->samples_per_second, 3);
+        html_row_end(t);
     }
-    page_table_end(t);
+    html_table_end(t);
 }
 
 cornu_status bench_html_batches(const bench_report *report, const char *workload, text *t)
 {
     char left_out[2 * LINE];
     TRY(sweep_figure(report, workload, t));
-    page_details_begin(t, "Each batch as a table");
+    html_details_begin(t, "Each batch as a table");
     add_batches(report, workload, t);
-    page_details_end(t);
+    html_details_end(t);
     sweep_say_left_out(report, workload, left_out, sizeof left_out);
     if (*left_out)
-        page_paragraph(t, left_out);
+        html_paragraph(t, left_out);
     return CORNU_OK;
 }
 
@@ -932,22 +932,22 @@ static cornu_status add_sweep(const bench_report *report, text *t)
         workloads += is_first(report, i);
     if (workloads == 1)
         say_best_batch(report, report->results[0].workload, answer, sizeof answer);
-    page_begin(t, "Which batch, and which device", workloads == 1 ? answer : NULL,
+    html_begin(t, "Which batch, and which device", workloads == 1 ? answer : NULL,
                say_where(report, where, sizeof where));
     for (int i = 0; i < report->count; i++) {
         const char *workload = report->results[i].workload;
         if (!is_first(report, i))
             continue;
         if (workloads > 1) {
-            page_heading(t, 2, workload);
+            html_heading(t, 2, workload);
             say_best_batch(report, workload, answer, sizeof answer);
-            page_paragraph(t, answer);
+            html_paragraph(t, answer);
         }
         TRY(bench_html_batches(report, workload, t));
     }
     TRY(bench_html_machine(report, t));
     bench_html_notes(report, NULL, false, t);
-    page_end(t);
+    html_end(t);
     return CORNU_OK;
 }
 
@@ -959,7 +959,7 @@ static cornu_status add_page(const bench_report *report, text *t)
     if (bench_html_is_sweep(report))
         return add_sweep(report, t);
     bench_html_answer(report, answer, sizeof answer);
-    page_begin(t, "How fast cornu trains here", answer, say_where(report, where, sizeof where));
+    html_begin(t, "How fast cornu trains here", answer, say_where(report, where, sizeof where));
     TRY(add_epochs(report, t));
     add_baseline(report, t);
     TRY(add_steps(report, t));
@@ -967,7 +967,7 @@ static cornu_status add_page(const bench_report *report, text *t)
     TRY(add_losses(report, t));
     TRY(bench_html_machine(report, t));
     bench_html_notes(report, NULL, true, t);
-    page_end(t);
+    html_end(t);
     return CORNU_OK;
 }
 
@@ -976,7 +976,7 @@ cornu_status bench_write_html(const bench_report *report, const char *path)
     text t = {0};
     cornu_status status = add_page(report, &t);
     if (status == CORNU_OK)
-        return page_write(&t, path);
+        return html_write(&t, path);
     text_free(&t);
     return status;
 }

@@ -3,7 +3,7 @@
 #define BENCH_HTML_H
 
 #include "bench/report.h"
-#include "format/page/page.h"
+#include "format/html/html.h"
 
 /* Write one self-contained page, atomically. */
 cornu_status bench_write_html(const bench_report *report, const char *path);

@@ -2,10 +2,9 @@
 #include "bench/report.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/show.h"
 #include "base/threads.h"
-#include "bench/show.h"
-#include "format/page/page.h"
-#include "report/csv.h"
+#include "format/html/html.h"
 #include <cornu/tables.h>
 #include <math.h>
 #include <stddef.h>
@@ -290,27 +289,7 @@ void bench_csv(const bench_report *report, text *t)
     text_add(t, "\n");
 }
 
-bool bench_csv_is_formula(const char *cell)
-{
-    return csv_is_formula(cell);
-}
-
 /* ---- Markdown --------------------------------------------------------------------------- */
-
-/* Escape all markup characters in names from outside. */
-static void add_markdown(text *t, const char *line)
-{
-    text plain = {0};
-    text_add_printable(&plain, line);
-    t->failed |= plain.failed;
-    for (const char *c = plain.data ? plain.data : ""; *c; c++) {
-        if (*c == '<' || *c == '>' || *c == '&')
-            text_add(t, *c == '<' ? "&lt;" : *c == '>' ? "&gt;" : "&amp;");
-        else
-            text_add(t, "%s%c", strchr("\\`*_{}[]#|~!", *c) ? "\\" : "", *c);
-    }
-    text_free(&plain);
-}
 
 static void add_markdown_row(const bench_report *report, const bench_result *r, text *t)
 {
@@ -320,7 +299,7 @@ static void add_markdown_row(const bench_report *report, const bench_result *r, 
             continue;
         text_add(t, "| ");
         if (c->text)
-            add_markdown(t, c->text(report, r));
+            markdown_add(t, c->text(report, r));
         else
             text_add(t, "%s", markup_number(c->number(report, r), c->digits, number));
         text_add(t, " ");
@@ -346,16 +325,16 @@ static void add_markdown_notes(const bench_report *report, text *t)
     for (int i = 0; i < report->count; i++)
         if (*report->results[i].failed) {
             text_add(t, "- ");
-            add_markdown(t, report->results[i].workload);
+            markdown_add(t, report->results[i].workload);
             text_add(t, " on ");
-            add_markdown(t, report->results[i].device);
+            markdown_add(t, report->results[i].device);
             text_add(t, " failed: ");
-            add_markdown(t, report->results[i].failed);
+            markdown_add(t, report->results[i].failed);
             text_add(t, "\n");
         }
     for (int i = 0; i < report->note_count; i++) {
         text_add(t, "- ");
-        add_markdown(t, report->notes[i]);
+        markdown_add(t, report->notes[i]);
         text_add(t, "\n");
     }
 }
@@ -364,7 +343,7 @@ void bench_markdown(const bench_report *report, text *t)
 {
     const bench_machine *m = &report->machine;
     text_add(t, "cornu %s on ", cornu_version());
-    add_markdown(t, m->cpu);
+    markdown_add(t, m->cpu);
     text_add(t, ", %d %s (%s), %d %s; limits %.0f GFLOP/s, %.1f GB/s\n\n", m->cores,
              PLURAL(m->cores, "core", "cores"), report->limits.isa, report->limits.threads,
              PLURAL(report->limits.threads, "thread", "threads"), report->limits.fma / 1e9,
@@ -382,7 +361,7 @@ cornu_status bench_write_table(const bench_report *report, bench_table *table, c
     char *whole;
     table(report, &t);
     if (strcmp(path, "-") != 0)
-        return page_write(&t, path);
+        return html_write(&t, path);
     TRY(text_take(&t, &whole));
     fputs(whole, out);
     free(whole);
@@ -558,5 +537,5 @@ cornu_status bench_write_json(const json_t *all, const char *path)
         return status_fail(CORNU_OUT_OF_MEMORY, "report: cannot allocate");
     text_add(&t, "%s\n", json);
     free(json);
-    return page_write(&t, path);
+    return html_write(&t, path);
 }

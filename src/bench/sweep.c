@@ -1,7 +1,7 @@
 /* A sweep as a table with bars, and as a chart of a page. */
 #include "bench/sweep.h"
 #include "base/memory.h"
-#include "format/page/page.h"
+#include "format/html/html.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,18 +1,12 @@
 /* The report on a terminal: at most 80 columns. */
+#include "base/show.h"
 #include "base/status.h"
 #include "bench/baseline.h"
 #include "bench/report.h"
-#include "bench/show.h"
 #include <math.h>
 #include <string.h>
 
 enum { CELL = 64, NOTE = 1024 };
-
-enum { NAME, DEVICE, LEAST, STEP, LIMIT, EPOCH, RATIO, LOSS, PUBLISHED, COLUMNS };
-
-typedef struct row {
-    char cell[COLUMNS][CELL];
-} row;
 
 /* Three significant digits, but no fraction above 100. */
 static int decimals(double value)
@@ -115,94 +109,55 @@ static void show_ratio(double median, double first, char *out)
         snprintf(out, CELL, "-");
 }
 
-/* A failed row has only its names. */
-static row make_row(const bench_report *report, const bench_result *r)
+/* A failed row has only its names and the reason. */
+static void add_row(const bench_report *report, const bench_result *r, bool several, show_table *t)
 {
-    row x = {0};
+    char cell[CELL];
     const statistics *s = &r->step_ms;
-    snprintf(x.cell[NAME], CELL, "%s", r->workload);
-    snprintf(x.cell[DEVICE], CELL, "%.12s", r->device);
-    if (*r->failed)
-        return x;
-    show_step(s->minimum, x.cell[LEAST]);
-    show_median(s, has_several_devices(report), x.cell[STEP]);
-    snprintf(x.cell[LIMIT], CELL, "%.0f %%", 100 * r->share_of_limit);
-    show_seconds(r->epoch_seconds, x.cell[EPOCH]);
-    show_ratio(s->median, first_median(report, r), x.cell[RATIO]);
-    show_losses(r, x.cell[LOSS]);
-    show_seconds(bench_published_epoch(r->workload, bench_device_kind(report, r->device)),
-                 x.cell[PUBLISHED]);
-    return x;
-}
-
-static row heading(const bench_report *report)
-{
-    row x = {.cell = {"workload", "device", "min ms", "median ms", "limit", "epoch", "", "loss",
-                      "published"}};
-    if (has_several_devices(report)) { /* there is no room for more columns */
-        snprintf(x.cell[NAME], CELL, "workload (ms)");
-        snprintf(x.cell[LEAST], CELL, "min");
-        snprintf(x.cell[STEP], CELL, "median");
+    table_begin_row(t);
+    table_add_cell(t, "%s", r->workload);
+    table_add_cell(t, "%.12s", r->device);
+    if (*r->failed) {
+        table_add_note(t, "failed: %s", r->failed);
+        return;
     }
-    const bench_result *first = first_measured(report);
-    snprintf(x.cell[RATIO], CELL, "/%.8s", first ? first->device : "");
-    return x;
-}
-
-static void widen(int *width, const row *x)
-{
-    for (int c = 0; c < COLUMNS; c++) {
-        int needed = wrap_text_width(x->cell[c]);
-        width[c] = needed > width[c] ? needed : width[c];
-    }
-}
-
-static void print_row(const row *x, const int *width, bool several, int gap, FILE *out)
-{
-    for (int c = 0; c < COLUMNS; c++) {
-        if (c == RATIO && !several)
-            continue;
-        int fill = width[c] - wrap_text_width(x->cell[c]);
-        bool left = c == NAME || c == DEVICE;
-        fprintf(out, "%*s%*s%s%*s", c ? gap : 0, "", left ? 0 : fill, "", x->cell[c],
-                left ? fill : 0, "");
-    }
-    fputc('\n', out);
-}
-
-/* The row's names, and the reason why it has no figures. */
-static void print_failed(const row *x, const bench_result *r, const int *width, int gap, FILE *out)
-{
-    char line[NOTE];
-    int column = width[NAME] + width[DEVICE] + 2 * gap;
-    fprintf(out, "%-*s%*s%-*s%*s", width[NAME], x->cell[NAME], gap, "", width[DEVICE],
-            x->cell[DEVICE], gap, "");
-    snprintf(line, sizeof line, "failed: %s", r->failed);
-    wrap_print_from(line, column, column, out);
+    show_step(s->minimum, cell);
+    table_add_cell(t, "%s", cell);
+    show_median(s, several, cell);
+    table_add_cell(t, "%s", cell);
+    table_add_cell(t, "%.0f %%", 100 * r->share_of_limit);
+    show_seconds(r->epoch_seconds, cell);
+    table_add_cell(t, "%s", cell);
+    show_ratio(s->median, first_median(report, r), cell);
+    if (several)
+        table_add_cell(t, "%s", cell);
+    show_losses(r, cell);
+    table_add_cell(t, "%s", cell);
+    show_seconds(bench_published_epoch(r->workload, bench_device_kind(report, r->device)), cell);
+    table_add_cell(t, "%s", cell);
 }
 
 static void print_rows(const bench_report *report, FILE *out)
 {
-    int width[COLUMNS] = {0}, total = 0;
-    bool several = has_several_devices(report);
-    row head = heading(report);
-    widen(width, &head);
-    for (int i = 0; i < report->count; i++) {
-        row x = make_row(report, &report->results[i]);
-        widen(width, &x);
-    }
-    for (int c = 0; c < COLUMNS; c++)
-        total += c == RATIO && !several ? 0 : width[c];
-    int gap = total + 2 * (COLUMNS - 1) <= WRAP_WIDTH ? 2 : 1;
-    print_row(&head, width, several, gap, out);
-    for (int i = 0; i < report->count; i++) {
-        const bench_result *r = &report->results[i];
-        row x = make_row(report, r);
-        if (*r->failed)
-            print_failed(&x, r, width, gap, out);
-        else
-            print_row(&x, width, several, gap, out);
-    }
+    show_table t = {.columns = 0};
+    char ratio[CELL];
+    const bench_result *first = first_measured(report);
+    const bool several = has_several_devices(report); /* no room for longer headings */
+    snprintf(ratio, sizeof ratio, "/%.8s", first ? first->device : "");
+    table_add_column(
+        &t, (show_column){.heading = several ? "workload (ms)" : "workload", .left = true});
+    table_add_column(&t, (show_column){.heading = "device", .left = true});
+    table_add_column(&t, (show_column){.heading = several ? "min" : "min ms"});
+    table_add_column(&t, (show_column){.heading = several ? "median" : "median ms"});
+    table_add_column(&t, (show_column){.heading = "limit"});
+    table_add_column(&t, (show_column){.heading = "epoch"});
+    if (several)
+        table_add_column(&t, (show_column){.heading = ratio});
+    table_add_column(&t, (show_column){.heading = "loss"});
+    table_add_column(&t, (show_column){.heading = "published"});
+    for (int i = 0; i < report->count; i++)
+        add_row(report, &report->results[i], several, &t);
+    table_print(&t, out);
 }
 
 /* ---- lines ------------------------------------------------------------------------------ */

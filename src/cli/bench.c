@@ -3,9 +3,9 @@
 #include "bench/bench.h"
 #include "bench/advise.h"
 #include "bench/baseline.h"
-#include "bench/report.h"
 #include "bench/html.h"
 #include "bench/ranks.h"
+#include "bench/report.h"
 #include "bench/sweep.h"
 #include "cli/cli.h"
 #include <cornu/parallel.h>
@@ -107,14 +107,14 @@ static int fail_interrupted(const command *c)
 
 typedef cornu_status write_file(const void *report, int format, const char *path);
 
-static int write_files(const comparison *c, const void *report_, write_file *write)
+static int write_files(const comparison *c, const void *report, write_file *write)
 {
     static const char *const titles[FORMATS] = {"JSON", "HTML", "Markdown", "CSV"};
     int status = STATUS_OK;
     for (int i = 0; i < FORMATS && status == STATUS_OK; i++) {
         if (!c->file[i])
             continue;
-        status = report(write(report_, i, c->file[i]));
+        status = exit_status(write(report, i, c->file[i]));
         if (status == STATUS_OK && !is_replaced(c))
             print("%s: %s\n", titles[i], c->file[i]);
     }
@@ -148,9 +148,9 @@ static bool check_workloads(const operands *found, int *status)
     return true;
 }
 
-static cornu_status write_comparison(const void *report_, int format, const char *path)
+static cornu_status write_comparison(const void *report, int format, const char *path)
 {
-    const bench_report *r = report_;
+    const bench_report *r = report;
     if (format == JSON)
         return bench_write_json(r->json, path);
     if (format == HTML)
@@ -162,7 +162,7 @@ static int bench(const comparison *c)
 {
     bench_report found = {.count = 0};
     measure_begin();
-    int status = report(bench_run(c->bench, &found));
+    int status = exit_status(bench_run(c->bench, &found));
     measure_end();
     if (status == STATUS_OK && c->sweep)
         sweep_print(&found, terminal_has_utf8(), stdout);
@@ -205,15 +205,15 @@ static int bench_ranks(const bench_options *o, const char *json, const rank_choi
     if (how->forecast && wires_parse(how->forecast, wires, &of_ranks.forecasts) != CORNU_OK)
         return fail_usage(&command_bench, "--%s", cornu_last_error());
     measure_begin();
-    int status = report(cornu_ranks_open(&of_ranks.ranks));
+    int status = exit_status(cornu_ranks_open(&of_ranks.ranks));
     if (status != STATUS_OK)
         return status;
     speak_for(of_ranks.ranks);
-    status = report(ranks_bench(&of_ranks, &found));
+    status = exit_status(ranks_bench(&of_ranks, &found));
     measure_end();
     if (status == STATUS_OK && is_speaker()) {
         ranks_print(&found, stdout);
-        status = json ? report(ranks_write_json(&found, json)) : STATUS_OK;
+        status = json ? exit_status(ranks_write_json(&found, json)) : STATUS_OK;
         if (status == STATUS_OK && found.interrupted)
             status = fail_interrupted(&command_bench);
     }
@@ -314,16 +314,16 @@ const command command_bench = {
 
 /* ---- advise ------------------------------------------------------------------------------- */
 
-static cornu_status write_advice(const void *report_, int format, const char *path)
+static cornu_status write_advice(const void *report, int format, const char *path)
 {
-    return format == JSON ? advise_write_json(report_, path) : advise_write_html(report_, path);
+    return format == JSON ? advise_write_json(report, path) : advise_write_html(report, path);
 }
 
 static int advise(const comparison *c, const advise_options *o)
 {
     advise_report found;
     measure_begin();
-    int status = report(advise_run(o, &found));
+    int status = exit_status(advise_run(o, &found));
     measure_end();
     if (status == STATUS_OK) {
         advise_print(&found, terminal_has_utf8(), stdout);

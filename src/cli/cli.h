@@ -28,7 +28,7 @@ extern const command command_bench, command_train, command_evaluate, command_pre
     command_convert, command_summary, command_explain, command_tune, command_advise,
     command_devices, command_data, command_new, command_recipe, command_env, command_version,
     command_completion;
-extern const command *const commands[]; /* all, NULL-ended */
+extern const command *const commands[]; /* all, NULL-ended (completion.c) */
 
 /* The command line as a whole; returns the exit status (main.c). */
 CORNU_API int cornu_main(int argc, char **argv);
@@ -162,10 +162,6 @@ void print_raw(FILE *f, const char *text);
 void print_row(FILE *f, const char *text);
 /* Print " WORD", quoted if a shell would split it or a terminal would interpret it. */
 void print_word(FILE *f, const char *word);
-/* "12.3 MB" into text[16]. */
-const char *show_bytes(double bytes, char *text);
-
-/* ---- messages.c ------------------------------------------------------------------------- */
 
 /* Print "cornu: MESSAGE" as one line. Returns `status`. */
 int fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -178,7 +174,7 @@ bool is_left_to_first(const char *name);
 /* As fail, for a wrong command line of a command, pointing to its help; returns STATUS_USAGE. */
 int fail_usage(const command *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Print cornu_last_error() if `status` is a failure; returns the exit status. */
-int report(cornu_status status);
+int exit_status(cornu_status status);
 /* Fail (and print) unless --device names a device that is there (NULL is fine) and --precision a
    precision (the same). */
 bool device_is_there(const char *device, const char *precision, int *status);
@@ -189,38 +185,14 @@ bool can_write(const char *path, int *status);
 /* Fail (and print) unless `path` is a folder; NULL is fine. */
 bool folder_is_there(const char *path, int *status);
 
-/* ---- devices.c -------------------------------------------------------------------------- */
-
 /* The values for --device on this machine, separated by spaces: "cpu gpu opencl:0 reference".
    Opens the plug-ins. Returns `names`. */
 const char *devices_here(char *names, size_t size);
 
-/* ---- timing.c --------------------------------------------------------------------------- */
-
-double seconds_now(void); /* a monotonic clock */
 /* "10000 samples in 1.93 s, 5181 samples/s" */
 void print_rate(int64_t samples, double seconds);
 /* "trained 5 epochs in 3:58" */
 void print_total(int64_t epochs, double seconds);
-
-/* ---- sheet.c ---------------------------------------------------------------------------- */
-
-/* Write a PNG of samples of `data` (called `name`) before and after augmentation by the model's
-   recipe: only sample `index`, or several spread over the data (-1); from the training samples,
-   unless there are none or `tests` is set. Returns the exit status. */
-int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name, bool tests,
-               int64_t index, uint64_t seed, const char *png);
-/* Fail (and print) if a sheet of `rows` rows of images [height, width, channels] would be too
-   large, or would not fit into memory. */
-int sheet_check(const char *name, int64_t rows, const int64_t shape[3]);
-
-/* ---- report.c ---------------------------------------------------------------------------- */
-
-/* Print tables on stdout: scores of each class, then the confusion matrix, or the most frequent
-   confusions if the matrix would be too wide. */
-void report_print(const cornu_report *report);
-
-/* ---- terminal.c ------------------------------------------------------------------------- */
 
 bool terminal_is(FILE *f);    /* a terminal that can redraw a line */
 int terminal_width(FILE *f);  /* columns; 80 if unknown */
@@ -279,20 +251,6 @@ void progress_notice(void *user, const char *line);
 void progress_answer(progress *p, const char *line);
 /* Show one transient line on stderr's terminal; NULL removes it. */
 void progress_status(const char *line);
-
-/* ---- picture.c -------------------------------------------------------------------------- */
-
-/* The numbers, as a network sees them, that are drawn black and white. */
-typedef struct picture_range {
-    double black, white;
-} picture_range;
-
-/* The range as in cornu_data_values. Returns the exit status. */
-int find_range(const cornu_data *data, cornu_split split, picture_range *range);
-/* Scale the numbers to 0..1. */
-void make_picture(const picture_range *range, float *values, int64_t count);
-/* Draw floats [height][width][channels] in 0..1 on stdout, at most 64 columns. */
-void draw_picture(int64_t height, int64_t width, int64_t channels, const float *values);
 
 /* ---- interrupt.c ------------------------------------------------------------------------ */
 

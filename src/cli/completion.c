@@ -1,4 +1,5 @@
-/* Completion scripts for shells: a function around the words of the commands' tables (help.c). */
+/* The table of the commands, and completion scripts for shells: a function around the words of the
+ * commands' tables (help.c). */
 #include "cli/cli.h"
 #include <string.h>
 
@@ -98,3 +99,21 @@ const command command_completion = {
     "them.\n",
     run,
     .alone = false};
+
+const command *const commands[] = {&command_bench,
+                                   &command_train,
+                                   &command_new,
+                                   &command_recipe,
+                                   &command_evaluate,
+                                   &command_predict,
+                                   &command_convert,
+                                   &command_summary,
+                                   &command_explain,
+                                   &command_advise,
+                                   &command_tune,
+                                   &command_devices,
+                                   &command_data,
+                                   &command_env,
+                                   &command_version,
+                                   &command_completion,
+                                   NULL};

@@ -14,8 +14,8 @@ static int open_in(const conversion *c, cornu_model **model)
     const cornu_weights_options options = {.names = c->names};
     if (!c->recipe)
         return open_model_file(&command_convert, c->in, model);
-    int status = report(cornu_model_open(c->recipe, model));
-    return status == STATUS_OK ? report(cornu_model_load_weights_as(*model, c->in, &options))
+    int status = exit_status(cornu_model_open(c->recipe, model));
+    return status == STATUS_OK ? exit_status(cornu_model_load_weights_as(*model, c->in, &options))
                                : status;
 }
 
@@ -31,7 +31,7 @@ static cornu_status save(const conversion *c, const cornu_model *model)
 
 static int write_out(const conversion *c, const cornu_model *model)
 {
-    int status = report(save(c, model));
+    int status = exit_status(save(c, model));
     if (status == STATUS_OK)
         print("wrote %s\n", c->out);
     return status;

@@ -1,3 +1,6 @@
+/* Samples as pictures, and a small one in the terminal: half blocks in colour, or letters where it
+   has neither. */
+#include "base/memory.h"
 #include "cli/cli.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
@@ -6,6 +9,226 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* ---- a picture in the terminal -------------------------------------------------------------- */
+
+enum { COLUMNS_MOST = 64 };
+
+typedef struct picture {
+    const float *values; /* [height][width][channels] in 0..1 */
+    int64_t height, width, channels;
+    int64_t rows, columns; /* as drawn */
+} picture;
+
+static int to_byte(float value)
+{
+    return value <= 0 ? 0 : value >= 1 ? 255 : (int)(value * 255 + 0.5f);
+}
+
+/* Colour of a drawn pixel, by the nearest one of the picture. */
+static void pixel(const picture *p, int64_t row, int64_t column, int rgb[3])
+{
+    int64_t y = row * p->height / p->rows, x = column * p->width / p->columns;
+    const float *at = p->values + (y * p->width + x) * p->channels;
+    for (int c = 0; c < 3; c++)
+        rgb[c] = to_byte(at[p->channels >= 3 ? c : 0]);
+}
+
+static void draw_blocks(const picture *p)
+{
+    for (int64_t row = 0; row < p->rows; row += 2) {
+        for (int64_t column = 0; column < p->columns; column++) {
+            int top[3], bottom[3] = {0, 0, 0};
+            pixel(p, row, column, top);
+            if (row + 1 < p->rows)
+                pixel(p, row + 1, column, bottom);
+            print("\033[38;2;%d;%d;%dm\033[48;2;%d;%d;%dm▀", top[0], top[1], top[2], bottom[0],
+                  bottom[1], bottom[2]);
+        }
+        print("\033[0m\n");
+    }
+}
+
+static void draw_letters(const picture *p)
+{
+    static const char ramp[] = " .:-=+*#%@";
+    for (int64_t row = 0; row < p->rows; row += 2) { /* letters are twice as high as wide */
+        for (int64_t column = 0; column < p->columns; column++) {
+            int rgb[3];
+            pixel(p, row, column, rgb);
+            int grey = (299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2]) / 1000;
+            print("%c", ramp[grey * 9 / 255]);
+        }
+        print("\n");
+    }
+}
+
+/* Draw floats [height][width][channels] in 0..1 on stdout, at most 64 columns. */
+static void draw_picture(int64_t height, int64_t width, int64_t channels, const float *values)
+{
+    picture p = {values, height, width, channels, height, width};
+    if (width > COLUMNS_MOST) {
+        p.columns = COLUMNS_MOST;
+        p.rows = height * COLUMNS_MOST / width > 0 ? height * COLUMNS_MOST / width : 1;
+    }
+    if (terminal_is(stdout) && terminal_has_utf8())
+        draw_blocks(&p);
+    else
+        draw_letters(&p);
+}
+
+/* The numbers, as a network sees them, that are drawn black and white. */
+typedef struct picture_range {
+    double black, white;
+} picture_range;
+
+/* The range as in cornu_data_values. Returns the exit status. */
+static int find_range(const cornu_data *data, cornu_split split, picture_range *range)
+{
+    cornu_data_values v;
+    int status = exit_status(cornu_data_values_get(data, split, &v));
+    if (status != STATUS_OK)
+        return status;
+    range->black = v.black;
+    range->white = v.white;
+    return STATUS_OK;
+}
+
+/* Scale the numbers to 0..1. */
+static void make_picture(const picture_range *range, float *values, int64_t count)
+{
+    double width = range->white - range->black;
+    for (int64_t i = 0; i < count; i++)
+        values[i] = width > 0 ? (float)(((double)values[i] - range->black) / width) : 0;
+}
+
+/* ---- a sheet of pictures -------------------------------------------------------------------- */
+
+/* cornu data show --augment: samples before and after augmentation, in one picture. */
+
+enum { ROWS = 8, EPOCHS = 5, GAP = 2 };
+static const int64_t VALUES_MOST = INT64_C(1) << 28;
+
+/* A row a sample: as it is, then augmented as in epochs 0 to EPOCHS - 1. */
+typedef struct sheet {
+    const cornu_model *model;
+    const cornu_data *data;
+    cornu_split split;
+    int64_t samples, height, width, channels; /* of images */
+    int64_t rows, sheet_height, sheet_width;
+    uint64_t seed;
+    picture_range range;
+    float *sample; /* [height][width][channels] */
+    float *values; /* [sheet_height][sheet_width][channels] */
+} sheet;
+
+static int measure(sheet *s, bool tests, const char *name)
+{
+    cornu_data_info info;
+    int64_t shape[3];
+    int status = exit_status(cornu_data_info_get(s->data, &info));
+    if (status == STATUS_OK)
+        status = exit_status(cornu_data_picture_shape(s->data, shape));
+    if (status != STATUS_OK)
+        return status;
+    s->split = tests || info.count[CORNU_TRAIN] == 0 ? CORNU_TEST : CORNU_TRAIN;
+    s->samples = info.count[s->split];
+    s->height = shape[0];
+    s->width = shape[1];
+    s->channels = shape[2];
+    if (s->samples == 0)
+        return fail(STATUS_FAILURE, "%s: has no test samples", name);
+    return find_range(s->data, s->split, &s->range);
+}
+
+/* Fail (and print) if a sheet of `rows` rows of images [height, width, channels] would be too
+   large, or would not fit into memory. */
+static int sheet_check(const char *name, int64_t rows, const int64_t shape[3])
+{
+    double height = (double)rows * (double)(shape[0] + GAP);
+    double width = (EPOCHS + 1) * (double)(shape[1] + GAP);
+    double count = height * width * (double)shape[2];
+    if (count > (double)VALUES_MOST)
+        return fail(STATUS_FAILURE,
+                    "%s: a sheet of %lldx%lld images would be too large; expected at most %lld "
+                    "values",
+                    name, (long long)shape[1], (long long)shape[0], (long long)VALUES_MOST);
+    return exit_status(cornu_memory_check("a sheet of images", (int64_t)(count * sizeof(float))));
+}
+
+static int make_room(sheet *s, const char *name)
+{
+    s->sheet_height = s->rows * (s->height + GAP) - GAP;
+    s->sheet_width = (EPOCHS + 1) * (s->width + GAP) - GAP;
+    int64_t count = s->sheet_height * s->sheet_width * s->channels;
+    int status = sheet_check(name, s->rows, (int64_t[3]){s->height, s->width, s->channels});
+    if (status != STATUS_OK)
+        return status;
+    s->sample = malloc((size_t)(s->height * s->width * s->channels) * sizeof *s->sample);
+    s->values = malloc((size_t)count * sizeof *s->values);
+    if (!s->sample || !s->values)
+        return fail(STATUS_FAILURE, "%s: not enough memory", name);
+    for (int64_t i = 0; i < count; i++)
+        s->values[i] = 1; /* white between the images */
+    return STATUS_OK;
+}
+
+/* Into row and column of the sheet. */
+static void paste(const sheet *s, int64_t row, int64_t column)
+{
+    int64_t line = s->width * s->channels;
+    make_picture(&s->range, s->sample, s->height * line);
+    for (int64_t y = 0; y < s->height; y++) {
+        int64_t left = column * (s->width + GAP) * s->channels;
+        float *to = s->values + (row * (s->height + GAP) + y) * s->sheet_width * s->channels + left;
+        for (int64_t i = 0; i < line; i++)
+            to[i] = s->sample[y * line + i];
+    }
+}
+
+static int draw_row(const sheet *s, int64_t row, int64_t index)
+{
+    int64_t count = s->height * s->width * s->channels;
+    int status = exit_status(cornu_data_sample(s->data, s->split, index, s->sample, count, NULL));
+    if (status == STATUS_OK)
+        paste(s, row, 0);
+    for (int64_t epoch = 0; status == STATUS_OK && epoch < EPOCHS; epoch++) {
+        status = exit_status(cornu_data_changed_sample(s->data, s->split, index, s->model, s->seed,
+                                                       epoch, s->sample, count));
+        if (status == STATUS_OK)
+            paste(s, row, epoch + 1);
+    }
+    return status;
+}
+
+/* Write a PNG of samples of `data` (called `name`) before and after augmentation by the model's
+   recipe: only sample `index`, or several spread over the data (-1); from the training samples,
+   unless there are none or `tests` is set. Returns the exit status. */
+static int draw_sheet(const cornu_model *model, const cornu_data *data, const char *name,
+                      bool tests, int64_t index, uint64_t seed, const char *png)
+{
+    sheet s = {.model = model, .data = data, .seed = seed};
+    int status = measure(&s, tests, name);
+    if (status == STATUS_OK && index >= s.samples)
+        return fail(STATUS_FAILURE, "%s: found index %lld; expected 0 to %lld", name,
+                    (long long)index, (long long)s.samples - 1);
+    s.rows = index >= 0 ? 1 : s.samples < ROWS ? s.samples : ROWS;
+    if (status == STATUS_OK)
+        status = make_room(&s, name);
+    for (int64_t row = 0; status == STATUS_OK && row < s.rows; row++)
+        status = draw_row(&s, row, index >= 0 ? index : row * s.samples / s.rows);
+    if (status == STATUS_OK)
+        status = exit_status(
+            cornu_image_write_png(png, s.sheet_height, s.sheet_width, s.channels, s.values));
+    if (status == STATUS_OK)
+        print("wrote %s: %lld %s of %s, each as it is and changed %d times\n", png,
+              (long long)s.rows, s.rows == 1 ? "sample" : "samples", name, EPOCHS);
+    free(s.sample);
+    free(s.values);
+    return status;
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
 
 typedef struct data_options {
     const char *png, *augment, *split;
@@ -23,7 +246,7 @@ static int list(void)
             print("in %s\n", info.folder);
         else
             print("not on this machine: cornu data get %s (%s)\n", info.name,
-                  show_bytes((double)info.bytes, size));
+                  memory_human((double)info.bytes, size));
     }
     return STATUS_OK;
 }
@@ -51,7 +274,7 @@ static int check_name(const char *name)
 static int print_summary(const cornu_data *data)
 {
     char *summary = NULL;
-    int status = report(cornu_data_summary(data, &summary));
+    int status = exit_status(cornu_data_summary(data, &summary));
     if (status == STATUS_OK)
         print_lines(summary);
     cornu_free(summary);
@@ -73,7 +296,7 @@ static int get(const char *name)
     if (status == STATUS_OK) {
         cornu_status opened = cornu_data_open(name, &options, &data);
         progress_break(&p);
-        status = report(opened);
+        status = exit_status(opened);
     }
     if (status == STATUS_OK)
         status = print_summary(data);
@@ -87,7 +310,7 @@ static int give_picture(const int64_t shape[3], const float *values, const char 
         draw_picture(shape[0], shape[1], shape[2], values);
         return STATUS_OK;
     }
-    int status = report(cornu_image_write_png(png, shape[0], shape[1], shape[2], values));
+    int status = exit_status(cornu_image_write_png(png, shape[0], shape[1], shape[2], values));
     if (status == STATUS_OK)
         print("wrote %s: ", png);
     return status;
@@ -126,11 +349,11 @@ static int show_picture(const cornu_data *data, cornu_split split, int64_t index
     picture_range range;
     int label;
     int64_t count = shape[0] * shape[1] * shape[2];
-    int status = report(cornu_data_sample(data, split, index, values, count, &label));
+    int status = exit_status(cornu_data_sample(data, split, index, values, count, &label));
     if (status == STATUS_OK)
         status = find_range(data, split, &range);
     if (status == STATUS_OK)
-        status = report(cornu_data_info_get(data, &info));
+        status = exit_status(cornu_data_info_get(data, &info));
     if (status != STATUS_OK)
         return status;
     make_picture(&range, values, count);
@@ -149,14 +372,14 @@ static int show_sample(const cornu_data *data, int64_t index, const data_options
     cornu_data_info info;
     cornu_split split = CORNU_TRAIN;
     int64_t shape[3], bytes = 0;
-    int status = report(cornu_data_info_get(data, &info));
+    int status = exit_status(cornu_data_info_get(data, &info));
     if (status == STATUS_OK)
-        status = report(cornu_data_picture_shape(data, shape));
+        status = exit_status(cornu_data_picture_shape(data, shape));
     if (status == STATUS_OK)
         status = choose_sample(&info, index, o->tests, &split);
     if (status == STATUS_OK) {
         bytes = shape[0] * shape[1] * shape[2] * (int64_t)sizeof(float);
-        status = report(cornu_memory_check(info.name, bytes));
+        status = exit_status(cornu_memory_check(info.name, bytes));
     }
     float *values = status == STATUS_OK ? malloc((size_t)bytes) : NULL;
     if (!values && status == STATUS_OK)
@@ -172,7 +395,7 @@ static int open_for_sheet(const cornu_model *model, const char *name, progress *
                           cornu_data **data)
 {
     int64_t shape[3];
-    int status = report(cornu_model_picture_shape(model, shape));
+    int status = exit_status(cornu_model_picture_shape(model, shape));
     if (status == STATUS_OK)
         status = sheet_check(name, 1, shape);
     if (status != STATUS_OK)
@@ -184,7 +407,7 @@ static int open_for_sheet(const cornu_model *model, const char *name, progress *
                                   .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
                                   .user = p};
-    return report(cornu_data_open(name, &options, data));
+    return exit_status(cornu_data_open(name, &options, data));
 }
 
 static int show_sheet(const char *name, int64_t index, const data_options *o)
@@ -196,7 +419,7 @@ static int show_sheet(const char *name, int64_t index, const data_options *o)
     interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)
-        status = report(cornu_model_open(o->augment, &model));
+        status = exit_status(cornu_model_open(o->augment, &model));
     if (status == STATUS_OK)
         status = open_for_sheet(model, name, &p, &data);
     if (status == STATUS_OK)
@@ -216,7 +439,7 @@ static int show_one(const char *name, int64_t index, const data_options *o)
     interrupt_watch(&p);
     int status = check_name(name);
     if (status == STATUS_OK)
-        status = report(cornu_data_open(name, &options, &data));
+        status = exit_status(cornu_data_open(name, &options, &data));
     if (status == STATUS_OK)
         status = show_sample(data, index, o);
     cornu_data_close(data);

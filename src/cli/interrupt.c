@@ -1,5 +1,6 @@
 /* Ctrl-C, SIGTERM and SIGHUP. A thread waits for them, so that they are answered at once, whatever
    the other threads are doing, and by code that may do more than a signal handler. */
+#include "base/memory.h"
 #include "cli/cli.h"
 #include <pthread.h>
 #include <signal.h>
@@ -58,8 +59,8 @@ static void end_process(void)
 static void describe_saving(char *line, size_t size)
 {
     char done[16], total[16];
-    show_bytes((double)state.done, done);
-    show_bytes((double)state.total, total);
+    memory_human((double)state.done, done);
+    memory_human((double)state.total, total);
     char *unit = strchr(done, ' ');
     if (unit && strcmp(unit, strchr(total, ' ')) == 0)
         *unit = 0; /* "120 of 510 MB" */

@@ -7,24 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const command *const commands[] = {&command_bench,
-                                   &command_train,
-                                   &command_new,
-                                   &command_recipe,
-                                   &command_evaluate,
-                                   &command_predict,
-                                   &command_convert,
-                                   &command_summary,
-                                   &command_explain,
-                                   &command_advise,
-                                   &command_tune,
-                                   &command_devices,
-                                   &command_data,
-                                   &command_env,
-                                   &command_version,
-                                   &command_completion,
-                                   NULL};
-enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
+enum { COMMANDS_MOST = 32 };
 
 static const char about[] =
     "train small neural networks natively, and see how long it takes and why";
@@ -33,7 +16,7 @@ static const char usage[] = "cornu COMMAND [ARGUMENT...] [--OPTION...]";
 static void print_usage(void)
 {
     print("cornu %s: %s\n\nusage: %s\n\n", cornu_version(), about, usage);
-    for (int i = 0; i < COMMANDS; i++)
+    for (int i = 0; commands[i]; i++)
         print("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     print("\ncornu COMMAND --help says more. Start with: cornu bench --quick\nworkloads:");
     for (int i = 0; cornu_workload_name(i); i++) {
@@ -51,7 +34,7 @@ static void print_man(void)
     print(".SH SYNOPSIS\n");
     man_text(usage);
     print("\n.SH COMMANDS\n");
-    for (int i = 0; i < COMMANDS; i++) {
+    for (int i = 0; commands[i]; i++) {
         print(".TP\n.BR cornu\\-%s (1)\n", commands[i]->name);
         man_text(commands[i]->summary);
         print("\n");
@@ -74,7 +57,7 @@ static const command *find_command(const char *name)
 {
     if (strcmp(name, "export") == 0)
         return &command_convert;
-    for (int i = 0; i < COMMANDS; i++)
+    for (int i = 0; commands[i]; i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];
     return NULL;
@@ -82,8 +65,8 @@ static const command *find_command(const char *name)
 
 static int fail_unknown(const char *word)
 {
-    const char *names[COMMANDS + 1] = {NULL};
-    for (int i = 0; i < COMMANDS; i++)
+    const char *names[COMMANDS_MOST + 1] = {NULL};
+    for (int i = 0; commands[i] && i < COMMANDS_MOST; i++)
         names[i] = commands[i]->name;
     const char *nearest = nearest_name(word, names);
     const char *kind = *word == '-' ? "option" : "command";

@@ -1,11 +1,240 @@
-#include "cli/new.h"
-#include "bench/show.h"
+/* The recipe that `cornu new` writes. Its numbers are those of Keras's tutorials for a few
+   hundred to some thousand photographs, smaller for small pictures; a comment gives the reason
+   for each. */
+#include "base/files.h"
+#include "cli/cli.h"
+#include <cornu/data.h>
 #include <cornu/images.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* The facts of the data that decide how its recipe looks. */
+typedef struct new_data {
+    const char *what; /* as in --data */
+    cornu_data *data;
+    double split; /* share for validation if there is no test split; or 0 */
+    cornu_data_info info;
+    bool pictures;         /* a folder of them; else arrays of one shape */
+    int64_t height, width; /* medians of the inspected pictures */
+    bool grey;             /* all that were looked at */
+    bool one_shape;        /* all of the same proportions */
+} new_data;
+
+/* The names of the recipe, and its chosen settings. */
+typedef struct new_recipe {
+    const char *name;      /* "flowers" */
+    const char *file;      /* "flowers.yaml" */
+    int64_t height, width; /* size of the network's input */
+    int channels, blocks;  /* blocks: convolution and pooling */
+    int64_t batch;
+    bool tests; /* the data has a test split */
+} new_recipe;
+
+/* ---- the recipe ----------------------------------------------------------------------------- */
+
+/* ---- choosing --------------------------------------------------------------------------- */
+
+enum { SIDE_MOST = 128, SIDE_KEPT = 48 }; /* pixels; small pictures keep their size */
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The shorter side of the input for pictures with this shorter side. */
+static int64_t choose_side(int64_t shorter)
+{
+    return shorter <= SIDE_KEPT ? shorter : smaller(shorter, SIDE_MOST) / 16 * 16;
+}
+
+static void choose_size(const new_data *d, new_recipe *r)
+{
+    int64_t shorter = smaller(d->height, d->width), longer = d->height + d->width - shorter;
+    int64_t side = choose_side(shorter);
+    r->height = r->width = side;
+    if (!d->one_shape || longer > 2 * shorter)
+        return; /* the middle of each picture */
+    int64_t other = side <= SIDE_KEPT ? (side * longer + shorter / 2) / shorter
+                                      : (side * longer / shorter + 4) / 8 * 8;
+    if (d->height < d->width)
+        r->width = other;
+    else
+        r->height = other;
+}
+
+/* About twenty steps per epoch if there are enough pictures, and batches of at most 32. */
+static int64_t choose_batch(int64_t samples)
+{
+    return samples >= 640 ? 32 : samples >= 160 ? 16 : 8;
+}
+
+/* Choose the recipe's settings for the data. */
+static void choose_recipe(const new_data *d, new_recipe *r)
+{
+    if (d->pictures) {
+        choose_size(d, r);
+    } else {
+        r->height = d->height;
+        r->width = d->width;
+    }
+    r->channels = d->grey ? 1 : 3;
+    r->batch = choose_batch(d->info.count[CORNU_TRAIN]);
+    r->tests = d->info.count[CORNU_TEST] > 0;
+    int64_t side = smaller(r->height, r->width);
+    while (r->blocks < 4 && side >= 8) { /* until about 4x4 to 8x8 positions are left */
+        side /= 2;
+        r->blocks++;
+    }
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+static void write_heading(const new_data *d, const new_recipe *r, FILE *f)
+{
+    char what[600];
+    cornu_printable(d->what, what, sizeof what);
+    print_to(
+        f,
+        "# Made by `cornu new %s` for %s:\n# %lld %s to train with, %lld to test, %d classes%s:\n",
+        r->name, what, (long long)d->info.count[CORNU_TRAIN], d->pictures ? "pictures" : "samples",
+        (long long)d->info.count[CORNU_TEST], d->info.class_count, d->grey ? ", in grey" : "");
+    for (int i = 0; i < d->info.class_count && i < 100; i++) {
+        const char *name = cornu_data_class_name(d->data, i);
+        cornu_printable(name ? name : "", what, sizeof what);
+        print_to(f, "#   %d %s\n", i, what);
+    }
+    print_to(f, "# What each key means: docs/recipes.md. Change what you like.\n");
+}
+
+/* NAME: "a string", as YAML and JSON write it. False where it is no UTF-8. */
+static bool write_string(const char *key, const char *value, FILE *f)
+{
+    json_t *string = json_string(value);
+    char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    if (text)
+        print_to(f, "%s: %s\n", key, text);
+    else
+        fail(STATUS_FAILURE,
+             "%s: found a name that is no UTF-8; expected one that can stand in a "
+             "recipe",
+             value);
+    free(text);
+    json_decref(string);
+    return text != NULL;
+}
+
+/* A recipe's paths are relative to it. */
+static bool write_path(const new_data *d, const new_recipe *r, const char *key, FILE *f)
+{
+    bool elsewhere = strchr(r->file, '/') && *d->what != '/';
+    char *full = elsewhere ? realpath(d->what, NULL) : NULL;
+    bool written = write_string(key, full ? full : d->what, f);
+    free(full);
+    return written;
+}
+
+static bool write_source(const new_data *d, const new_recipe *r, FILE *f)
+{
+    cornu_dataset_info set;
+    for (int i = 0; cornu_dataset_info_get(i, &set); i++)
+        if (strcmp(set.name, d->what) == 0)
+            return write_string("  name", d->what, f);
+    size_t length = strlen(d->what);
+    bool file = length > 4 && strcmp(d->what + length - 4, ".npz") == 0;
+    return write_path(d, r, file ? "  file" : "  folder", f);
+}
+
+static void write_augment(const new_recipe *r, FILE *f)
+{
+    bool small = smaller(r->height, r->width) <= SIDE_KEPT;
+    print_to(f, "  augment: # random changes of the training pictures, drawn anew in each epoch\n"
+                "    rotation_range: 10\n"
+                "    width_shift_range: 0.1\n"
+                "    height_shift_range: 0.1\n"
+                "    zoom_range: 0.1\n");
+    if (r->channels == 3)
+        print_to(f, "    horizontal_flip: true # not where left and right matter\n");
+    else if (small)
+        print_to(f, "    horizontal_flip: false # letters and digits have a left and a right\n");
+}
+
+static bool write_data(const new_data *d, const new_recipe *r, FILE *f)
+{
+    print_to(f, "\ndata:\n");
+    if (!write_source(d, r, f))
+        return false;
+    if (d->pictures) {
+        print_to(f, "  image_size: [%lld, %lld] # height, width\n  channels: %d\n",
+                 (long long)r->height, (long long)r->width, r->channels);
+        print_to(f, "  interpolation: box # looks at every pixel when it shrinks a picture\n");
+        if (!d->one_shape)
+            print_to(f, "  keep_aspect_ratio: true # takes the middle of each picture\n");
+        if (d->split > 0)
+            print_to(
+                f, "  validation_split: %.1f # of each class's files, as there is no test folder\n",
+                d->split);
+    }
+    write_augment(r, f);
+    return true;
+}
+
+static void write_model(const new_data *d, const new_recipe *r, FILE *f)
+{
+    static const int filters[] = {32, 64, 128, 128};
+    print_to(f, "\nmodel:\n  input: [%lld, %lld, %d]\n  layers:\n", (long long)r->height,
+             (long long)r->width, r->channels);
+    for (int i = 0; i < r->blocks; i++)
+        print_to(f,
+                 "    - Conv2D: {filters: %d, kernel_size: 3, padding: same, activation: relu}\n"
+                 "    - MaxPooling2D: {pool_size: 2}\n",
+                 filters[i]);
+    print_to(f,
+             "    - Flatten\n"
+             "    - Dropout: {rate: 0.3}\n"
+             "    - Dense: {units: 128, activation: relu}\n"
+             "    - Dense: {units: %d, activation: softmax} # a unit a class\n",
+             d->info.class_count);
+}
+
+/* Early stopping waits longer where an epoch is short. */
+static void write_fit(const new_data *d, const new_recipe *r, FILE *f)
+{
+    int64_t samples = d->info.count[CORNU_TRAIN];
+    int epochs = samples < 10000 ? 40 : 20, patience = samples < 10000 ? 8 : 4;
+    print_to(f, "\ncompile:\n  optimizer: {adam: {learning_rate: 0.001}}\n"
+                "  loss: sparse_categorical_crossentropy\n  metrics: [accuracy]\n");
+    print_to(f, "\nfit:\n  batch_size: %lld\n  epochs: %d # at most\n", (long long)r->batch,
+             epochs);
+    if (r->tests)
+        print_to(f, "  validation: test\n");
+    else
+        print_to(f, "  validation: 0.2\n");
+    print_to(f,
+             "  callbacks:\n"
+             "    - early_stopping: {monitor: val_loss, patience: %d, restore_best_weights: "
+             "true}\n",
+             patience);
+    print_to(f, "    - checkpoint: {filepath: best.safetensors, monitor: val_loss, save_best_only: "
+                "true}\n");
+}
+
+/* Write the recipe. False if writing fails, or if the data's name is not possible in a recipe. */
+static bool print_recipe(const new_data *d, const new_recipe *r, FILE *f)
+{
+    write_heading(d, r, f);
+    print_to(f, "\n");
+    if (!write_string("name", r->name, f) || !write_data(d, r, f))
+        return false;
+    write_model(d, r, f);
+    write_fit(d, r, f);
+    return !ferror(f);
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
 
 /* ---- looking ---------------------------------------------------------------------------- */
 
@@ -84,7 +313,7 @@ static int look_at_data(new_data *d)
 {
     int64_t shape[3];
     cornu_data_loading loading;
-    int status = report(cornu_data_loading_get(d->data, &loading));
+    int status = exit_status(cornu_data_loading_get(d->data, &loading));
     if (status != STATUS_OK)
         return status;
     if (d->info.class_count < 2)
@@ -93,7 +322,7 @@ static int look_at_data(new_data *d)
     d->pictures = loading.files > 0;
     if (d->pictures)
         return look_at_pictures(d);
-    status = report(cornu_data_picture_shape(d->data, shape));
+    status = exit_status(cornu_data_picture_shape(d->data, shape));
     d->height = shape[0];
     d->width = shape[1];
     d->grey = shape[2] == 1;
@@ -126,12 +355,12 @@ static int name_recipe(const char *given, char *file, char *name, size_t size)
 static int write_recipe(const new_data *d, const new_recipe *r)
 {
     int fd;
-    FILE *f = bench_stream_open(r->file, O_EXCL, &fd);
+    FILE *f = file_stream_open(r->file, O_EXCL, &fd);
     if (!f && errno == EEXIST)
         return fail(STATUS_FAILURE, "%s: found this file; expected a name that is free", r->file);
     if (!f)
         return fail(STATUS_FAILURE, "%s: cannot be written: %s", r->file, strerror(errno));
-    bool written = new_write(d, r, f);
+    bool written = print_recipe(d, r, f);
     int error = errno;
     written &= fclose(f) == 0;
     if (written)
@@ -143,7 +372,7 @@ static int write_recipe(const new_data *d, const new_recipe *r)
 static int say_what_follows(const new_data *d, const new_recipe *r)
 {
     cornu_model *model = NULL;
-    int status = report(cornu_model_open(r->file, &model));
+    int status = exit_status(cornu_model_open(r->file, &model));
     if (status == STATUS_OK) {
         print("wrote %s: %d classes, pictures as %lldx%lldx%d, %lld parameters\ntrain it with:"
               " cornu train",
@@ -176,8 +405,8 @@ static int open_as(new_data *d, double split, progress *p)
     cornu_data_close(d->data);
     d->data = NULL;
     d->split = split;
-    int status = report(cornu_data_open(d->what, &options, &d->data));
-    return status == STATUS_OK ? report(cornu_data_info_get(d->data, &d->info)) : status;
+    int status = exit_status(cornu_data_open(d->what, &options, &d->data));
+    return status == STATUS_OK ? exit_status(cornu_data_info_get(d->data, &d->info)) : status;
 }
 
 /* The file names decide the split, so a fifth of few files may be no file. */
@@ -217,7 +446,7 @@ static int make(const char *given, const char *what)
     if (status == STATUS_OK)
         status = open_and_look(&d, &p);
     if (status == STATUS_OK) {
-        new_choose(&d, &r);
+        choose_recipe(&d, &r);
         status = write_recipe(&d, &r);
     }
     if (status == STATUS_OK)

@@ -1,6 +1,9 @@
-#include "cli/cli.h"
+/* Opens models for the command train, and finds options without effect on them. */
+#include "cli/train.h"
+#include <cornu/exchange.h>
 #include <cornu/images.h>
 #include <cornu/tables.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -37,13 +40,13 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
                                   .user = p};
     cornu_status status = cornu_data_open_for_model(model, &options, data);
     progress_break(p);
-    return report(status);
+    return exit_status(status);
 }
 
 int adapt_model(cornu_model *model, const cornu_data *data, progress *p)
 {
     char *told = NULL, line[1024];
-    int status = report(cornu_model_adapt(model, data, &told));
+    int status = exit_status(cornu_model_adapt(model, data, &told));
     if (told) {
         snprintf(line, sizeof line, "%.900s (--exact: as it was published)", told);
         progress_notice(p, line);
@@ -99,5 +102,115 @@ int open_model_file(const command *c, const char *path, cornu_model **model)
                           "%s: found another name; expected a model file (.safetensors, .keras, "
                           ".h5, .onnx), as cornu train --save, Keras or others write it",
                           path);
-    return report(cornu_model_open(path, model));
+    return exit_status(cornu_model_open(path, model));
+}
+
+/* ---- for train ------------------------------------------------------------------------------ */
+
+static bool is_workload(const char *what)
+{
+    for (int i = 0; what && cornu_workload_name(i); i++)
+        if (strcmp(what, cornu_workload_name(i)) == 0)
+            return true;
+    return false;
+}
+
+bool train_adapts(const train_options *o)
+{
+    return o->data && !o->exact && is_workload(o->what);
+}
+
+/* A workload that was made to fit other data has another number of outputs than the published. */
+static int open_as(const train_options *o, const cornu_model *model, cornu_model **recipe)
+{
+    int64_t shape[8];
+    int rank = 0;
+    int status = exit_status(cornu_model_open(o->what, recipe));
+    if (status == STATUS_OK)
+        status = exit_status(cornu_model_output_shape(model, shape, &rank));
+    if (status == STATUS_OK && is_workload(o->what) && !o->exact && rank == 1)
+        status = exit_status(cornu_model_set_outputs(*recipe, shape[0]));
+    return status;
+}
+
+/* Check that the recipe describes the network of the model file. */
+static int check_same_network(const cornu_model *model, const train_options *o)
+{
+    cornu_model *recipe = NULL;
+    char *a = NULL, *b = NULL;
+    int status = open_as(o, model, &recipe);
+    if (status == STATUS_OK)
+        status = exit_status(cornu_model_config(model, &a));
+    if (status == STATUS_OK)
+        status = exit_status(cornu_model_config(recipe, &b));
+    if (status == STATUS_OK && strcmp(a, b) != 0)
+        status = fail(STATUS_FAILURE,
+                      "%s: holds another network than %s; leave out %s to go on "
+                      "with the file's own",
+                      o->resume, o->what, o->what);
+    cornu_free(a);
+    cornu_free(b);
+    cornu_model_close(recipe);
+    return status;
+}
+
+static int open_model(const train_options *o, cornu_model **model)
+{
+    int status = exit_status(cornu_model_open(o->resume ? o->resume : o->what, model));
+    return status == STATUS_OK && o->resume && o->what ? check_same_network(*model, o) : status;
+}
+
+int train_prepare(const train_options *o, cornu_model *model)
+{
+    const char *skip[sizeof o->skip.item / sizeof *o->skip.item + 1] = {NULL};
+    const cornu_weights_options weights = {.names = o->names, .skip = skip};
+    int status = STATUS_OK;
+    memcpy(skip, o->skip.item, sizeof o->skip.item);
+    if (o->learning_rate.text)
+        status = exit_status(cornu_model_change_learning_rate(model, o->learning_rate.value));
+    if (status == STATUS_OK && o->classes)
+        status = exit_status(cornu_model_set_class_names(model, NULL, 0));
+    if (status == STATUS_OK && o->init)
+        status = exit_status(cornu_model_load_weights_as(model, o->init, &weights));
+    return status;
+}
+
+int train_open(const train_options *o, progress *p, cornu_model **model, cornu_data **data)
+{
+    bool adapts = !o->resume && train_adapts(o);
+    data_choice files = o->files;
+    files.other_data = adapts;
+    int status = open_model(o, model);
+    if (status == STATUS_OK && !adapts) /* errors of the options are printed first */
+        status = train_prepare(o, *model);
+    if (status == STATUS_OK)
+        status = open_data(*model, o->data, true, &files, p, data);
+    if (status == STATUS_OK && adapts)
+        status = adapt_model(*model, *data, p);
+    if (status == STATUS_OK && adapts)
+        status = train_prepare(o, *model);
+    return status;
+}
+
+/* ---- options that change nothing ---------------------------------------------------------- */
+
+static void say_unused(progress *p, const char *name, const char *why)
+{
+    char line[256];
+    snprintf(line, sizeof line, "--%s changes nothing: %s", name, why);
+    progress_notice(p, line);
+}
+
+void train_say_unused(const train_options *o, const cornu_data *data, progress *p)
+{
+    cornu_data_loading l = {.files = 0};
+    bool pictures = cornu_data_loading_get(data, &l) == CORNU_OK && l.files > 0;
+    const char *of_pictures = o->files.cache     ? "cache"
+                              : o->files.workers ? "workers"
+                              : o->files.strict  ? "strict"
+                                                 : NULL;
+    if (of_pictures && !pictures)
+        say_unused(p, of_pictures, "the data are no folder of images");
+    if (o->plot && !p->terminal)
+        say_unused(p, "plot", "standard output is no terminal; --html FILE writes the curves");
 }

@@ -1,10 +1,168 @@
+/* The files that predict's operands stand for: see predict.h. */
 #include "cli/predict.h"
+#include "base/clock.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
 #include <cornu/report.h>
 #include <cornu/trainer.h>
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* Called with each file's path, in order; `problem` is what is wrong with it, or NULL. Another
+   status than STATUS_OK ends the walk. */
+typedef int visit_file(void *user, const char *path, const char *problem);
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static bool is_pattern(const char *word)
+{
+    struct stat s;
+    return strpbrk(word, "*?[") && lstat(word, &s) != 0;
+}
+
+static bool is_standard_input(const char *word)
+{
+    return strcmp(word, "-") == 0;
+}
+
+/* The number of files, if it is obvious from the operands; else -1. */
+static int64_t count_files(const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (is_standard_input(words[i]) || is_folder(words[i]) || is_pattern(words[i]))
+            return -1;
+    return count;
+}
+
+/* ---- folders ---------------------------------------------------------------------------- */
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool is_real_folder(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static int visit_folder(const char *folder, visit_file *visit, void *user);
+
+/* One of a folder's entries; a link to a folder is none, so that no loop can be walked. */
+static int visit_entry(const char *folder, const char *name, visit_file *visit, void *user)
+{
+    char path[PATH_MAX];
+    size_t length = strlen(folder);
+    const char *slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
+    if ((size_t)snprintf(path, sizeof path, "%s%s%s", folder, slash, name) >= sizeof path)
+        return visit(user, path, strerror(ENAMETOOLONG));
+    if (is_real_folder(path))
+        return visit_folder(path, visit, user);
+    return is_folder(path) ? STATUS_OK : visit(user, path, NULL);
+}
+
+static int visit_folder(const char *folder, visit_file *visit, void *user)
+{
+    struct dirent **entries;
+    int status = STATUS_OK, count = scandir(folder, &entries, is_shown, by_bytes);
+    if (count < 0)
+        return visit(user, folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        if (status == STATUS_OK)
+            status = visit_entry(folder, entries[i]->d_name, visit, user);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static int visit_path(const char *path, visit_file *visit, void *user)
+{
+    return is_folder(path) ? visit_folder(path, visit, user) : visit(user, path, NULL);
+}
+
+/* ---- patterns --------------------------------------------------------------------------- */
+
+static int visit_pattern(const char *pattern, visit_file *visit, void *user)
+{
+    glob_t found = {0};
+    int status = STATUS_OK, failure = glob(pattern, 0, NULL, &found);
+    if (failure)
+        status = visit(user, pattern,
+                       failure == GLOB_NOMATCH ? "no file matches it" : "cannot be looked for");
+    for (size_t i = 0; i < found.gl_pathc && !failure && status == STATUS_OK; i++)
+        status = visit_path(found.gl_pathv[i], visit, user);
+    globfree(&found);
+    return status;
+}
+
+/* ---- standard input --------------------------------------------------------------------- */
+
+/* The next name into name[PATH_MAX]; false at the end. A longer one is cut, and *whole false. */
+static bool next_name(int end, char *name, bool *whole)
+{
+    size_t length = 0;
+    int c = getc_unlocked(stdin);
+    *whole = true;
+    if (c == EOF)
+        return false;
+    for (; c != EOF && c != end; c = getc_unlocked(stdin)) {
+        *whole = length + 1 < PATH_MAX;
+        if (*whole)
+            name[length++] = (char)c;
+    }
+    name[length] = 0;
+    return true;
+}
+
+static int visit_standard_input(bool ended_by_nul, visit_file *visit, void *user)
+{
+    char name[PATH_MAX];
+    bool whole;
+    int status = STATUS_OK;
+    while (status == STATUS_OK && next_name(ended_by_nul ? 0 : '\n', name, &whole))
+        if (*name)
+            status = visit(user, name, whole ? NULL : strerror(ENAMETOOLONG));
+    if (status == STATUS_OK && ferror(stdin))
+        return fail(STATUS_FAILURE, "standard input: cannot read: %s", strerror(errno));
+    return status;
+}
+
+/* ---- all -------------------------------------------------------------------------------- */
+
+/* The files that operands stand for: a file is itself; a folder all files in it and below, sorted
+   by the bytes of their names, but hidden ones and what links to folders lead to; a pattern (* ? [)
+   that is no file what it matches; "-" the names on standard input, one a line, or each ended by a
+   NUL. Only the names of the folders on the way are kept. */
+static int walk_files(const char *const *words, int count, bool ended_by_nul, visit_file *visit,
+                      void *user)
+{
+    int status = STATUS_OK;
+    for (int i = 0; i < count && status == STATUS_OK; i++)
+        status = is_standard_input(words[i]) ? visit_standard_input(ended_by_nul, visit, user)
+                 : is_pattern(words[i])      ? visit_pattern(words[i], visit, user)
+                                             : visit_path(words[i], visit, user);
+    return status;
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
 
 typedef struct prediction {
     cornu_model *model;
@@ -36,17 +194,17 @@ static int64_t elements(const int64_t *shape, int rank)
 static int measure(prediction *p)
 {
     int64_t shape[8];
-    int rank, status = report(cornu_model_input_shape(p->model, shape, &rank));
+    int rank, status = exit_status(cornu_model_input_shape(p->model, shape, &rank));
     if (status != STATUS_OK)
         return status;
     p->inputs = elements(shape, rank);
-    status = report(cornu_model_output_shape(p->model, shape, &rank));
+    status = exit_status(cornu_model_output_shape(p->model, shape, &rank));
     if (status != STATUS_OK)
         return status;
     p->outputs = elements(shape, rank);
     int64_t larger = p->inputs > p->outputs ? p->inputs : p->outputs;
     p->most = BATCH_FLOATS / larger < 1 ? 1 : BATCH_FLOATS / larger;
-    return report(cornu_model_output_info(p->model, &p->rows.info));
+    return exit_status(cornu_model_output_info(p->model, &p->rows.info));
 }
 
 /* At most `samples` will be predicted (-1: not known yet). */
@@ -56,7 +214,7 @@ static int make_room(prediction *p, int64_t samples)
         p->most = samples > 0 ? samples : 1;
     if (p->rows.top > p->rows.info.classes)
         p->rows.top = p->rows.info.classes;
-    int status = report(cornu_predict_check(p->model, p->most, &p->options));
+    int status = exit_status(cornu_predict_check(p->model, p->most, &p->options));
     if (status != STATUS_OK)
         return status;
     p->x = malloc((size_t)(p->most * p->inputs) * sizeof *p->x);
@@ -79,9 +237,9 @@ static void close_prediction(prediction *p)
 
 static int predict_batch(prediction *p, int64_t count)
 {
-    int status = report(cornu_predict(p->model, p->x, count, &p->options, p->y));
+    int status = exit_status(cornu_predict(p->model, p->x, count, &p->options, p->y));
     if (status == STATUS_OK)
-        status = report(cornu_model_class_values(p->model, p->y, count, p->values));
+        status = exit_status(cornu_model_class_values(p->model, p->y, count, p->values));
     if (status == STATUS_OK)
         p->done += count;
     return status;
@@ -121,9 +279,9 @@ static void forget_files(waiting *w)
 static int finish_batch(waiting *w)
 {
     prediction *p = w->p;
-    double began = seconds_now();
+    double began = clock_seconds();
     int status = w->kept > 0 ? predict_batch(p, w->kept) : STATUS_OK;
-    p->seconds += seconds_now() - began;
+    p->seconds += clock_seconds() - began;
     for (int64_t i = 0, picture = 0; i < w->count && status == STATUS_OK; i++) {
         write_row(p, (row){.file = w->names[i], .error = w->errors[i]}, picture);
         picture += w->errors[i] == NULL;
@@ -142,10 +300,10 @@ static int read_file(void *user, const char *path, const char *problem)
     char *name = NULL, *error = NULL;
     if (w->count == 0 && interrupt_asked(NULL))
         return fail(STATUS_INTERRUPTED, "predict: stopped before %s", path);
-    double began = seconds_now();
+    double began = clock_seconds();
     bool bad =
         problem || cornu_image_read(path, &w->reading, p->x + w->kept * p->inputs, p->inputs);
-    p->seconds += seconds_now() - began;
+    p->seconds += clock_seconds() - began;
     if (problem && asprintf(&error, "%s: cannot read: %s", path, problem) < 0)
         error = NULL;
     else if (bad && !problem)
@@ -185,7 +343,7 @@ static int predict_files(waiting *w, const operands *found, bool ended_by_nul)
 static int predict_images(prediction *p, const operands *found, bool ended_by_nul)
 {
     waiting w = {.p = p};
-    int status = report(cornu_model_image_options(p->model, &w.reading));
+    int status = exit_status(cornu_model_image_options(p->model, &w.reading));
     if (status == STATUS_OK)
         status = predict_files(&w, found, ended_by_nul);
     free(w.names);
@@ -205,7 +363,7 @@ static int read_samples(prediction *p, const cornu_data *data, cornu_split split
 {
     int status = STATUS_OK;
     for (int64_t i = 0; i < count && status == STATUS_OK; i++)
-        status = report(
+        status = exit_status(
             cornu_data_sample(data, split, begin + i, p->x + i * p->inputs, p->inputs, &labels[i]));
     return status;
 }
@@ -249,11 +407,11 @@ static int predict_samples(prediction *p, const cornu_data *data, cornu_split sp
         status = fail(STATUS_FAILURE, "predict: not enough memory");
     for (int64_t begin = 0; status == STATUS_OK && begin < all && !p->rows.over; begin += p->most) {
         int64_t left = all - begin, count = left < p->most ? left : p->most;
-        double began = seconds_now();
+        double began = clock_seconds();
         status = read_samples(p, data, split, begin, count, labels);
         if (status == STATUS_OK)
             status = predict_batch(p, count);
-        p->seconds += seconds_now() - began;
+        p->seconds += clock_seconds() - began;
         for (int64_t i = 0; i < count && status == STATUS_OK; i++)
             write_row(p, truth_of(p, data, split, begin + i, labels[i]), i);
         if (status == STATUS_OK)
@@ -274,11 +432,12 @@ static int predict_data(prediction *p, const char *where)
     const data_choice files = {.whole = where != NULL};
     cornu_data *data = NULL;
     cornu_data_info info;
-    int status = report(cornu_predict_check(p->model, 1, &p->options)); /* before reading data */
+    int status =
+        exit_status(cornu_predict_check(p->model, 1, &p->options)); /* before reading data */
     if (status == STATUS_OK)
         status = open_data(p->model, where, false, &files, &told, &data);
     if (status == STATUS_OK)
-        status = report(cornu_data_info_get(data, &info));
+        status = exit_status(cornu_data_info_get(data, &info));
     if (status == STATUS_OK) {
         cornu_split split = info.count[CORNU_TEST] > 0 ? CORNU_TEST : CORNU_TRAIN;
         int64_t all = info.count[split];

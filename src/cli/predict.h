@@ -5,21 +5,6 @@
 #include "cli/cli.h"
 #include <cornu/report.h>
 
-/* ---- predict_files.c -------------------------------------------------------------------- */
-
-/* Called with each file's path, in order; `problem` is what is wrong with it, or NULL. Another
-   status than STATUS_OK ends the walk. */
-typedef int visit_file(void *user, const char *path, const char *problem);
-
-/* The files that operands stand for: a file is itself; a folder all files in it and below, sorted
-   by the bytes of their names, but hidden ones and what links to folders lead to; a pattern (* ? [)
-   that is no file what it matches; "-" the names on standard input, one a line, or each ended by a
-   NUL. Only the names of the folders on the way are kept. */
-int walk_files(const char *const *operands, int count, bool ended_by_nul, visit_file *visit,
-               void *user);
-/* The number of files, if it is obvious from the operands; else -1. */
-int64_t count_files(const char *const *operands, int count);
-
 /* ---- predict_rows.c --------------------------------------------------------------------- */
 
 typedef enum row_format { ROWS_TEXT, ROWS_CSV, ROWS_JSON } row_format;

@@ -1,5 +1,6 @@
 /* Predictions as lines of text, as CSV (RFC 4180) or as a JSON array: see predict.h. */
-#include "bench/show.h"
+#include "base/files.h"
+#include "base/show.h"
 #include "cli/predict.h"
 #include <cornu/report.h>
 #include <errno.h>
@@ -59,119 +60,81 @@ static void print_text(const rows *r, const row *one)
 
 /* ---- CSV -------------------------------------------------------------------------------- */
 
-static void add_csv_number(const char *format, double value, char **line)
-{
-    char number[48], *longer = NULL;
-    snprintf(number, sizeof number, format, value);
-    if (*line && asprintf(&longer, "%s,%s", *line, number) < 0)
-        longer = NULL;
-    free(*line);
-    *line = longer;
-}
-
-/* Quoted where it has to be, and never a formula; NULL lines stand for no memory. */
-static void add_csv_text(const char *text, char **line)
-{
-    size_t used = *line ? strlen(*line) : 0, length = strlen(text);
-    const bool formula = bench_csv_is_formula(text);
-    bool quoted = formula || text[strcspn(text, ",\"\r\n")] != 0;
-    char *longer = *line ? realloc(*line, used + 2 * length + 5) : NULL;
-    if (!longer) {
-        free(*line);
-        *line = NULL;
-        return;
-    }
-    char *to = longer + used;
-    *to++ = ',';
-    if (quoted)
-        *to++ = '"';
-    if (formula)
-        *to++ = '\'';
-    for (; *text; text++) {
-        if (*text == '"')
-            *to++ = '"';
-        *to++ = *text;
-    }
-    if (quoted)
-        *to++ = '"';
-    *to = 0;
-    *line = longer;
-}
-
-static void add_csv_class(const char *name, int64_t index, char **line)
+static void add_csv_class(const char *name, int64_t index, text *line)
 {
     if (name)
-        add_csv_text(name, line);
+        csv_add_cell(line, name);
     else
-        add_csv_number("%.0f", (double)index, line);
+        text_add(line, ",%lld", (long long)index);
 }
 
 /* A line that begins with a comma, which goes. */
-static void print_csv(rows *r, char *line)
+static void print_csv(rows *r, text *line)
 {
-    if (line)
-        print_row(r->to, line + 1);
+    if (!line->failed)
+        print_row(r->to, line->data + 1);
     else
         r->failures++;
-    free(line);
+    text_free(line);
 }
 
 static void write_csv_header(rows *r)
 {
-    char *line = strdup(""), name[48];
-    add_csv_text(r->labelled ? "sample" : "file", &line);
+    char name[48];
+    text line = {0};
+    csv_add_cell(&line, r->labelled ? "sample" : "file");
     if (r->named)
-        add_csv_text("file", &line);
+        csv_add_cell(&line, "file");
     if (r->labelled)
-        add_csv_text("true_class", &line);
+        csv_add_cell(&line, "true_class");
     for (int64_t k = 1; k <= r->top; k++)
         for (int i = 0; i < 2; i++) {
             snprintf(name, sizeof name, "%s_%lld", i ? value_name(r) : "class", (long long)k);
-            add_csv_text(name, &line);
+            csv_add_cell(&line, name);
         }
     if (!r->labelled)
-        add_csv_text("error", &line);
-    print_csv(r, line);
+        csv_add_cell(&line, "error");
+    print_csv(r, &line);
 }
 
 static void write_csv(rows *r, const row *one)
 {
-    char *line = strdup("");
+    text line = {0};
     if (!r->labelled)
-        add_csv_text(one->file, &line);
+        csv_add_cell(&line, one->file);
     else
-        add_csv_number("%.0f", (double)one->number, &line);
+        text_add(&line, ",%lld", (long long)one->number);
     if (r->named)
-        add_csv_text(one->file ? one->file : "", &line);
+        csv_add_cell(&line, one->file ? one->file : "");
     if (r->labelled && one->label < 0)
-        add_csv_text(one->truth ? one->truth : "", &line);
+        csv_add_cell(&line, one->truth ? one->truth : "");
     else if (r->labelled)
         add_csv_class(one->truth, one->label, &line);
     for (int64_t k = 0; k < r->top; k++) {
         bool there = !one->error && k < one->count;
         if (there) {
             add_csv_class(one->best[k].name, one->best[k].index, &line);
-            add_csv_number("%.9g", (double)one->best[k].value, &line);
+            text_add(&line, ",%.9g", (double)one->best[k].value);
         } else {
-            add_csv_text("", &line);
-            add_csv_text("", &line);
+            csv_add_cell(&line, "");
+            csv_add_cell(&line, "");
         }
     }
     if (!r->labelled)
-        add_csv_text(one->error ? one->error : "", &line);
-    print_csv(r, line);
+        csv_add_cell(&line, one->error ? one->error : "");
+    print_csv(r, &line);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------- */
 
 /* Text that is no UTF-8, which JSON cannot hold, as cornu_printable shows it. New reference. */
-static json_t *json_text(const char *text)
+static json_t *json_text(const char *string)
 {
-    json_t *value = json_string(text);
-    size_t room = value ? 0 : cornu_printable(text, NULL, 0) + 1;
+    json_t *value = json_string(string);
+    size_t room = value ? 0 : cornu_printable(string, NULL, 0) + 1;
     char *shown = value ? NULL : malloc(room);
     if (shown) {
-        cornu_printable(text, shown, room);
+        cornu_printable(string, shown, room);
         value = json_string(shown);
     }
     free(shown);
@@ -255,7 +218,7 @@ int rows_open(rows *r)
     r->to = stdout;
     r->fd = STDOUT_FILENO;
     if (r->path && strcmp(r->path, "-") != 0)
-        r->to = bench_stream_open(r->path, 0, &r->fd);
+        r->to = file_stream_open(r->path, 0, &r->fd);
     if (!r->to)
         return fail(STATUS_FAILURE, "%s: cannot write: %s", r->path, strerror(errno));
     if (r->format == ROWS_CSV)

@@ -1,5 +1,7 @@
 /* Progress lines in Keras's form. */
-#include "bench/show.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/show.h"
 #include "cli/cli.h"
 #include <math.h>
 #include <poll.h>
@@ -107,14 +109,14 @@ typedef enum left_form { LEFT_NOTHING, LEFT_SHORT, LEFT_ABOUT, LEFT_WITH_ERROR }
 /* " - about 3 h 20 min ±10 min left" */
 static void add_left(line *l, const cornu_progress *now, left_form form)
 {
-    char text[DURATION_TEXT];
+    char string[DURATION_TEXT];
     bool utf8 = terminal_has_utf8() && form == LEFT_WITH_ERROR;
     if (form == LEFT_WITH_ERROR)
-        duration_show_about(now->left_seconds, now->left_error, utf8, text);
+        duration_show_about(now->left_seconds, now->left_error, utf8, string);
     else
-        duration_show(now->left_seconds, text);
+        duration_show(now->left_seconds, string);
     const char *how = now->left_at_most ? "at most " : form == LEFT_SHORT ? "" : "about ";
-    add(l, " - %s%s left", how, text);
+    add(l, " - %s%s left", how, string);
     l->columns -= utf8; /* the sign has two bytes */
 }
 
@@ -145,10 +147,10 @@ static void make_line(line *l, const cornu_progress *now, int bar, left_form lef
 }
 
 /* The begin of the last " - NAME: VALUE", or NULL. */
-static char *last_figure(char *text)
+static char *last_figure(char *string)
 {
     char *last = NULL;
-    for (char *found = strstr(text, " - "); found; found = strstr(found + 1, " - "))
+    for (char *found = strstr(string, " - "); found; found = strstr(found + 1, " - "))
         last = found;
     return last;
 }
@@ -179,14 +181,14 @@ static void fit_line(line *l, const cornu_progress *now, int width, bool left, b
 void progress_open(progress *p, bool quiet)
 {
     *p = (progress){
-        .quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1, .began = seconds_now()};
+        .quiet = quiet, .terminal = terminal_is(stdout), .epoch = -1, .began = clock_seconds()};
 }
 
 /* True if the remaining time of the run is worth printing. */
 static bool tells_left(const progress *p, const cornu_progress *now)
 {
     return now->left_seconds >= LEFT_LEAST_SECONDS &&
-           seconds_now() - p->began + now->left_seconds >= LONG_SECONDS;
+           clock_seconds() - p->began + now->left_seconds >= LONG_SECONDS;
 }
 
 /* Held by whoever draws; progress_answer comes from another thread. */
@@ -317,9 +319,9 @@ static void draw_download(progress *p, const char *file, int64_t done, int64_t t
     add(&l, "%.30s ", file);
     if (total > 0)
         add_bar(&l, (double)done / (double)total, BAR);
-    add(&l, " %s", show_bytes((double)done, have));
+    add(&l, " %s", memory_human((double)done, have));
     if (total > 0)
-        add(&l, " of %s", show_bytes((double)total, all));
+        add(&l, " of %s", memory_human((double)total, all));
     p->line_open = true;
     print("\r%s\033[K", l.text);
     if (total > 0 && done >= total)
@@ -337,7 +339,7 @@ void progress_download(void *user, const char *file, int64_t done, int64_t total
     if (p->terminal)
         draw_download(p, file, done, total);
     else if (done == 0)
-        print("downloading %s (%s)\n", file, show_bytes((double)total, all));
+        print("downloading %s (%s)\n", file, memory_human((double)total, all));
     pthread_mutex_unlock(&drawing);
 }
 
@@ -352,14 +354,14 @@ void progress_notice(void *user, const char *notice)
 
 /* Write without blocking or not at all: a stopped terminal (Ctrl-S) or a full pipe must not
    block the caller. */
-static void write_now(int fd, const char *text)
+static void write_now(int fd, const char *string)
 {
     struct pollfd writer = {.fd = fd, .events = POLLOUT};
     if (poll(&writer, 1, 50) == 1 && (writer.revents & POLLOUT))
-        (void)!write(fd, text, strlen(text));
+        (void)!write(fd, string, strlen(string));
 }
 
-void progress_answer(progress *p, const char *text)
+void progress_answer(progress *p, const char *string)
 {
     char shown[LINE + 4096], out[sizeof shown + 16];
     struct timespec until;
@@ -377,18 +379,18 @@ void progress_answer(progress *p, const char *text)
         p->plotted = 0;
     }
     /* The terminal has shown "^C" where the cursor stood. */
-    cornu_printable(text, shown, sizeof shown);
+    cornu_printable(string, shown, sizeof shown);
     snprintf(out, sizeof out, "%s%s\n", terminal_is(stderr) ? "\r\033[K" : "", shown);
     write_now(STDERR_FILENO, out);
     if (locked)
         pthread_mutex_unlock(&drawing);
 }
 
-void progress_status(const char *text)
+void progress_status(const char *string)
 {
     if (!terminal_is(stderr))
         return;
     int width = terminal_width(stderr) - 1;
-    print_to(stderr, "\r%.*s\033[K", width, text ? text : "");
+    print_to(stderr, "\r%.*s\033[K", width, string ? string : "");
     fflush(stderr);
 }

@@ -1,4 +1,5 @@
 #include "cli/train.h"
+#include "base/clock.h"
 #include <cornu/parallel.h>
 #include <cornu/report.h>
 #include <errno.h>
@@ -219,7 +220,7 @@ static void say_what_follows(void *user, char *line, size_t size)
 static bool time_is_over(const training *t)
 {
     const real_number *most = &t->options->max_time;
-    return most->text && seconds_now() - t->began >= most->value;
+    return most->text && clock_seconds() - t->began >= most->value;
 }
 
 /* Called after each step. It does what the answer to Ctrl-C announced. */
@@ -340,7 +341,7 @@ static int finish(training *t, const cornu_data *data, cornu_status status, doub
         print("saved %s\n", t->path);
     if (status == CORNU_OK && !o->quiet)
         print_total(t->epochs, seconds);
-    return report(status);
+    return exit_status(status);
 }
 
 /* Write the page of the run, also if it was stopped or failed. */
@@ -349,7 +350,7 @@ static int write_page(const training *t, const cornu_data *data, const cornu_his
     const char *path = t->options->html;
     if (!path || !history)
         return STATUS_OK;
-    int status = report(cornu_history_write_html(history, t->model, data, path));
+    int status = exit_status(cornu_history_write_html(history, t->model, data, path));
     if (status == STATUS_OK && !t->options->quiet)
         print("HTML: %s\n", path);
     return status;
@@ -370,14 +371,14 @@ static int train(training *t, const cornu_data *data)
     fit.on_save = on_save;
     fit.should_stop = should_stop;
     fit.user = t;
-    double began = seconds_now();
+    double began = clock_seconds();
     (void)should_stop(t); /* where a resumed run begins */
     interrupt_set_plan(&(interrupt_plan){.say = say_what_follows, .user = t});
     cornu_history *history = NULL;
     cornu_status status = cornu_fit(t->model, data, &fit, &history);
     interrupt_set_plan(NULL);
     progress_break(&t->progress);
-    double seconds = history ? cornu_history_seconds(history) : seconds_now() - began;
+    double seconds = history ? cornu_history_seconds(history) : clock_seconds() - began;
     int ended = finish(t, data, status, seconds);
     int written = write_page(t, data, history);
     cornu_history_close(history);
@@ -388,16 +389,16 @@ static int run(int argc, char **argv)
 {
     train_options o = {0};
     option table[TABLE_MOST];
-    training t = {.options = &o, .table = table, .began = seconds_now()};
+    training t = {.options = &o, .table = table, .began = clock_seconds()};
     plot curves = {.count = 0};
     int status;
     make_table(&o, table);
     if (!parse(table, argc, argv, &o, &status))
         return status;
     if (o.sweep.count > 0)
-        return train_sweep(&o, table);
+        return train_sweep(&command_train, &o, table);
     cornu_data *data = NULL;
-    status = report(cornu_ranks_open(&t.ranks));
+    status = exit_status(cornu_ranks_open(&t.ranks));
     if (status != STATUS_OK)
         return status;
     speak_for(t.ranks);

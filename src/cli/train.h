@@ -25,6 +25,6 @@ bool train_adapts(const train_options *options);
 /* Print a notice for each option without effect on this recipe and data. */
 void train_say_unused(const train_options *options, const cornu_data *data, progress *p);
 /* All runs of options->sweep; `table` are the command's options, as they were read. */
-int train_sweep(const train_options *options, const option *table);
+int train_sweep(const command *c, const train_options *options, const option *table);
 
 #endif

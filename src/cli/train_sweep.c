@@ -1,5 +1,9 @@
 /* cornu train --sweep: decides how many runs train at a time, and prints what concerns all runs. */
-#include "cli/train_sweep.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/show.h"
+#include "cli/train.h"
+#include "cli/trials.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
 #include <cornu/parallel.h>
@@ -7,9 +11,321 @@
 #include <cornu/trainer.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+typedef struct sweep {
+    progress progress; /* first member: the data's callbacks see only it */
+    const train_options *options;
+    const option *table; /* table of these options */
+    trials *trials;
+    trial_result *results; /* [trials->count]; this rank's own, and in the end all */
+    trial_job *jobs;       /* [at_once] */
+    cornu_ranks *ranks;    /* NULL: one process */
+    int at_once;
+    bool began;                 /* all ranks have come as far as their runs */
+    int64_t threads;            /* threads of each run */
+    bool keeps_pixels;          /* they come from files, and stay in memory */
+    char temporary[TRIAL_PATH]; /* folder of tables of epochs; "": the folder of the model files */
+} sweep;
+
+/* ---- the runs ------------------------------------------------------------------------------- */
+
+/* The runs of a sweep: their command lines and their results. */
+/* ---- a run's command line --------------------------------------------------------------- */
+
+/* How an option is passed to the runs; options not listed here are passed unchanged. */
+typedef enum option_way {
+    WAY_AS_IT_IS = 0,
+    WAY_OWN,    /* it is the sweep's */
+    WAY_FILE,   /* each run has a file of its own */
+    WAY_FOLDER, /* or a folder within */
+    WAY_FRESH   /* a model file that is resumed holds it */
+} option_way;
+
+static option_way way_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        option_way way;
+    } ways[] = {{"sweep", WAY_OWN},
+                {"jobs", WAY_OWN},
+                {"threads", WAY_OWN},
+                {"quiet", WAY_OWN},
+                {"save", WAY_OWN},
+                {"resume", WAY_OWN},
+                {"log", WAY_OWN},
+                {"html", WAY_FILE},
+                {"output", WAY_FOLDER},
+                {"tensorboard", WAY_FOLDER},
+                {"init", WAY_FRESH},
+                {"names", WAY_FRESH},
+                {"classes", WAY_FRESH},
+                {"seed", WAY_FRESH},
+                {"learning-rate", WAY_FRESH}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].name, name) == 0)
+            return ways[i].way;
+    return WAY_AS_IT_IS;
+}
+
+typedef struct telling {
+    const sweep *sweep;
+    words *words;
+    int trial;
+    bool resumed;
+} telling;
+
+static void folder_of_trial(const sweep *s, int trial, const char *folder, char own[TRIAL_PATH])
+{
+    char name[TRIAL_NAME];
+    trial_name(s->trials, trial, '-', name);
+    snprintf(own, TRIAL_PATH, "%s%s%s", folder ? folder : "", folder ? "/" : "", name);
+}
+
+static void tell_option(void *user, const option *o, const char *value)
+{
+    const telling *t = user;
+    char own[TRIAL_PATH];
+    switch (way_of(o->name)) {
+    case WAY_OWN:
+        return;
+    case WAY_FILE:
+        trial_path(t->sweep->trials, t->trial, value, NULL, own);
+        value = own;
+        break;
+    case WAY_FOLDER:
+        folder_of_trial(t->sweep, t->trial, value, own);
+        value = own;
+        break;
+    case WAY_FRESH:
+        if (t->resumed)
+            return;
+        break;
+    case WAY_AS_IT_IS:
+        break;
+    }
+    words_add_option(t->words, o->name, value);
+}
+
+static void tell_values(const telling *t)
+{
+    const trials *all = t->sweep->trials;
+    for (int i = 0; i < all->lists; i++) {
+        const char *name = all->list[i].key->option;
+        if (!t->resumed || way_of(name) != WAY_FRESH)
+            words_add_option(t->words, name, trial_value(all, t->trial, i));
+    }
+}
+
+/* The path of its model file; NULL: it is not saved. */
+static const char *model_path(const sweep *s, int trial, char own[TRIAL_PATH])
+{
+    const char *path = s->options->fit.save ? s->options->fit.save : s->options->resume;
+    if (path)
+        trial_path(s->trials, trial, path, NULL, own);
+    return path ? own : NULL;
+}
+
+static void log_path(const sweep *s, int trial, char own[TRIAL_PATH])
+{
+    const train_options *o = s->options;
+    char name[TRIAL_NAME];
+    if (o->fit.log) {
+        trial_path(s->trials, trial, o->fit.log, NULL, own);
+    } else if (*s->temporary) {
+        trial_name(s->trials, trial, '-', name);
+        snprintf(own, TRIAL_PATH, "%.*s/%s.csv", TRIAL_PATH - TRIAL_NAME - 8, s->temporary, name);
+    } else {
+        trial_path(s->trials, trial, o->fit.save ? o->fit.save : o->resume, ".csv", own);
+    }
+}
+
+/* The command that trains a run by itself; `resumed`: the command that continues it. */
+static void sweep_tell_trial(const sweep *s, int trial, bool resumed, words *w)
+{
+    const train_options *o = s->options;
+    const telling t = {.sweep = s, .words = w, .trial = trial, .resumed = resumed};
+    char path[TRIAL_PATH];
+    words_add(w, "cornu");
+    words_add(w, "train");
+    words_add(w, o->what);
+    options_each(s->table, tell_option, (void *)(size_t)&t);
+    tell_values(&t);
+    if (model_path(s, trial, path))
+        words_add_option(w, resumed ? "resume" : "save", path);
+}
+
+static bool saves(const sweep *s)
+{
+    return s->options->fit.save || s->options->resume;
+}
+
+/* Add the options that only a run of a sweep needs. The files of its recipe must differ from
+   those of the other runs. */
+static void tell_run(const sweep *s, int trial, bool resumed, words *w)
+{
+    char path[TRIAL_PATH], threads[32];
+    sweep_tell_trial(s, trial, resumed, w);
+    log_path(s, trial, path);
+    snprintf(threads, sizeof threads, "%lld", (long long)s->threads);
+    words_add_option(w, "log", path);
+    words_add_option(w, "threads", threads);
+    words_add_option(w, "quiet", NULL);
+    if (!saves(s) && !s->options->no_save)
+        words_add_option(w, "no-save", NULL);
+    if (s->keeps_pixels && s->at_once > 1 && !s->options->files.cache)
+        words_add_option(w, "cache", "memory"); /* only one process may own the cache file */
+    folder_of_trial(s, trial, NULL, path);
+    if (!s->options->fit.output && access(".", W_OK) == 0)
+        words_add_option(w, "output", path);
+}
+
+/* ---- runs ------------------------------------------------------------------------------- */
+
+/* "run 3 of 16: seed=1 learning_rate=0.1" */
+static void show_trial(const sweep *s, int trial, char *string, size_t size)
+{
+    char name[TRIAL_NAME];
+    trial_name(s->trials, trial, ' ', name);
+    snprintf(string, size, "run %d of %d: %s", trial + 1, s->trials->count, name);
+}
+
+/* Print a line about the run's end; failures are printed even with --quiet. */
+static void say_end(const sweep *s, int trial)
+{
+    char line[TRIAL_NAME + TRIAL_WHY + 128], took[24];
+    const trial_result *r = &s->results[trial];
+    show_trial(s, trial, line, sizeof line);
+    size_t length = strlen(line), room = sizeof line - length;
+    progress_status(NULL);
+    if (r->state == TRIAL_FAILED && s->options->quiet)
+        (void)fail(STATUS_FAILURE, "%s: %s", line, r->why);
+    if (s->options->quiet)
+        return;
+    if (r->state == TRIAL_FAILED)
+        snprintf(line + length, room, ": failed: %s", r->why);
+    else if (r->state == TRIAL_STOPPED)
+        snprintf(line + length, room, ": stopped in epoch %lld", (long long)r->epochs + 1);
+    else
+        snprintf(line + length, room, ": %s%s %.4f in epoch %lld, %s",
+                 r->earlier ? "done before, " : "", trial_validates(r) ? "val_loss" : "loss",
+                 r->best, (long long)r->best_epoch, number_seconds(r->seconds, took));
+    wrap_print_from(line, 0, 4, stdout);
+    fflush(stdout);
+}
+
+static void fail_trial(trial_result *r, const char *why)
+{
+    r->state = TRIAL_FAILED;
+    snprintf(r->why, sizeof r->why, "%s", why);
+}
+
+static void read_log(const sweep *s, int trial)
+{
+    char path[TRIAL_PATH], why[TRIAL_WHY];
+    trial_result *r = &s->results[trial];
+    log_path(s, trial, path);
+    if (!trial_read_log(path, r) && r->state == TRIAL_DONE) {
+        snprintf(why, sizeof why, "%.400s: not found; expected the run's table of epochs", path);
+        fail_trial(r, why);
+    }
+    if (*s->temporary && !s->options->fit.log)
+        unlink(path);
+}
+
+/* True if the model file has all epochs. */
+static bool is_done(const sweep *s, int trial, const char *path)
+{
+    cornu_model *model = NULL;
+    cornu_position p = {.epoch = 0};
+    trial_result *r = &s->results[trial];
+    int64_t wanted = s->options->fit.epochs;
+    for (int i = 0; i < s->trials->lists; i++)
+        if (strcmp(s->trials->list[i].key->option, "epochs") == 0)
+            wanted = strtoll(trial_value(s->trials, trial, i), NULL, 10);
+    if (cornu_model_open(path, &model) != CORNU_OK) {
+        fail_trial(r, cornu_last_error());
+        return true;
+    }
+    (void)cornu_model_position(model, &p);
+    cornu_model_close(model);
+    if (p.epoch < (wanted ? wanted : p.epochs) || p.epoch == 0)
+        return false;
+    r->state = TRIAL_DONE;
+    r->earlier = true;
+    read_log(s, trial);
+    return true;
+}
+
+static void start(sweep *s, trial_job *job, int trial)
+{
+    char path[TRIAL_PATH];
+    words w = {.count = 0};
+    bool resumed = s->options->resume && access(model_path(s, trial, path), F_OK) == 0;
+    if (resumed && is_done(s, trial, path)) {
+        say_end(s, trial);
+        return;
+    }
+    tell_run(s, trial, resumed, &w);
+    trial_start(job, trial, &w);
+    words_free(&w);
+}
+
+static void finish(sweep *s, trial_job *job)
+{
+    int trial = job->trial;
+    char folder[TRIAL_PATH];
+    if (!trial_ended(job, interrupt_asked(NULL), &s->results[trial]))
+        return;
+    read_log(s, trial);
+    folder_of_trial(s, trial, s->options->fit.output, folder);
+    (void)rmdir(folder); /* succeeds if the recipe has written no files */
+    say_end(s, trial);
+}
+
+static int running(const sweep *s)
+{
+    int count = 0;
+    for (int i = 0; i < s->at_once; i++)
+        count += s->jobs[i].pid != 0;
+    return count;
+}
+
+static void show_status(const sweep *s, int next)
+{
+    char line[80];
+    snprintf(line, sizeof line, "%d of %d runs under way", running(s), s->trials->count);
+    if (!s->options->quiet && is_speaker() && next >= 0 && !interrupt_asked(NULL))
+        progress_status(line);
+}
+
+/* Run this rank's trials, every count-th one. An interrupt kills runs that are not saved, as there
+   is nothing to finish. */
+static void sweep_run(sweep *s)
+{
+    bool told = false;
+    int next = cornu_ranks_number(s->ranks), step = cornu_ranks_count(s->ranks);
+    while (running(s) > 0 || (next < s->trials->count && !interrupt_asked(NULL))) {
+        for (int i = 0; i < s->at_once; i++)
+            while (s->jobs[i].pid == 0 && next < s->trials->count && !interrupt_asked(NULL)) {
+                start(s, &s->jobs[i], next);
+                next += step;
+            }
+        bool asked = interrupt_asked(NULL);
+        for (int i = 0; i < s->at_once && asked && !told; i++)
+            trial_signal(&s->jobs[i], saves(s) ? SIGTERM : SIGKILL);
+        told = asked;
+        show_status(s, next);
+        trials_wait(s->jobs, s->at_once);
+        for (int i = 0; i < s->at_once; i++)
+            if (s->jobs[i].pid != 0)
+                finish(s, &s->jobs[i]);
+    }
+    progress_status(NULL);
+}
 
 /* ---- how many at a time ----------------------------------------------------------------- */
 
@@ -106,8 +422,8 @@ static void plan_jobs(sweep *s, int64_t bytes, int beside)
     s->threads = o->fit.threads ? o->fit.threads : most(cores / s->at_once, 1);
     if (fit < jobs && !o->quiet)
         print("memory for %d of %d runs at a time: each may need %s, and %s is free\n", s->at_once,
-              (int)jobs, show_bytes((double)bytes, each),
-              show_bytes((double)cpu.memory_free_bytes / beside, left));
+              (int)jobs, memory_human((double)bytes, each),
+              memory_human((double)cpu.memory_free_bytes / beside, left));
 }
 
 /* ---- several processes ------------------------------------------------------------------ */
@@ -154,7 +470,7 @@ static int meet_ranks(const sweep *s, int *beside)
 {
     int count = cornu_ranks_count(s->ranks);
     place own = own_place(s), *all = calloc((size_t)count, sizeof *all);
-    int status = all ? report(cornu_ranks_share(s->ranks, &own, all, sizeof own))
+    int status = all ? exit_status(cornu_ranks_share(s->ranks, &own, all, sizeof own))
                      : fail(STATUS_FAILURE, "sweep: not enough memory");
     *beside = 0;
     for (int i = 0; i < count && status == STATUS_OK; i++) {
@@ -172,7 +488,7 @@ static int gather_results(sweep *s)
     int ranks = cornu_ranks_count(s->ranks), runs = s->trials->count;
     trial_result *all = calloc((size_t)ranks * (size_t)runs, sizeof *all);
     int status =
-        all ? report(cornu_ranks_share(s->ranks, s->results, all, (size_t)runs * sizeof *all))
+        all ? exit_status(cornu_ranks_share(s->ranks, s->results, all, (size_t)runs * sizeof *all))
             : fail(STATUS_FAILURE, "sweep: not enough memory");
     for (int i = 0; i < runs && status == STATUS_OK; i++)
         s->results[i] = all[i % ranks * runs + i];
@@ -222,14 +538,15 @@ static int check_options(const sweep *s)
     overlap both = {.trials = s->trials};
     options_each(s->table, check_given, &both);
     if (!o->what)
-        return fail_usage(&command_train, "found --sweep alone; expected a RECIPE or WORKLOAD");
+        return fail_usage(s->trials->command, "found --sweep alone; expected a RECIPE or WORKLOAD");
     if (both.option)
-        return fail_usage(&command_train, "found --%s and --sweep of it; expected one of them",
+        return fail_usage(s->trials->command, "found --%s and --sweep of it; expected one of them",
                           both.option);
     if (o->fit.save && o->resume)
-        return fail_usage(&command_train, "found --save and --resume; expected one of them");
+        return fail_usage(s->trials->command, "found --save and --resume; expected one of them");
     if (lonely)
-        return fail_usage(&command_train, "found --%s and --sweep; expected one of them", lonely);
+        return fail_usage(s->trials->command, "found --%s and --sweep; expected one of them",
+                          lonely);
     return STATUS_OK;
 }
 
@@ -248,8 +565,9 @@ static int prepare_first(const sweep *s, cornu_model *model)
     const train_options *o = s->options;
     double rate = first_rate(s);
     int status = o->resume ? STATUS_OK : train_prepare(o, model);
-    return status == STATUS_OK && rate > 0 ? report(cornu_model_change_learning_rate(model, rate))
-                                           : status;
+    return status == STATUS_OK && rate > 0
+               ? exit_status(cornu_model_change_learning_rate(model, rate))
+               : status;
 }
 
 static int open_first(sweep *s, cornu_model **model, cornu_data **data)
@@ -259,7 +577,7 @@ static int open_first(sweep *s, cornu_model **model, cornu_data **data)
                          .background = true,
                          .fraction = o->fraction.value,
                          .other_data = train_adapts(o)};
-    int status = report(cornu_model_open(o->what, model));
+    int status = exit_status(cornu_model_open(o->what, model));
     if (status == STATUS_OK && !files.other_data)
         status = prepare_first(s, *model);
     if (status == STATUS_OK)
@@ -268,7 +586,7 @@ static int open_first(sweep *s, cornu_model **model, cornu_data **data)
         status = adapt_model(*model, *data, &s->progress);
     if (status == STATUS_OK && files.other_data)
         status = prepare_first(s, *model);
-    return status == STATUS_OK && !o->resume ? report(cornu_fit_check(*model, *data)) : status;
+    return status == STATUS_OK && !o->resume ? exit_status(cornu_fit_check(*model, *data)) : status;
 }
 
 /* Finds errors that concern all runs once, before any begins; downloads the data, and computes
@@ -415,7 +733,7 @@ static int run_together(sweep *s)
 
 static int run_sweep(sweep *s)
 {
-    int status = report(cornu_ranks_open(&s->ranks));
+    int status = exit_status(cornu_ranks_open(&s->ranks));
     if (status != STATUS_OK)
         return status;
     speak_for(s->ranks);
@@ -434,10 +752,10 @@ static int run_sweep(sweep *s)
     return status;
 }
 
-int train_sweep(const train_options *options, const option *table)
+int train_sweep(const command *c, const train_options *options, const option *table)
 {
     sweep s = {.options = options, .table = table, .trials = malloc(sizeof *s.trials)};
-    int status = s.trials ? trials_parse(s.trials, &options->sweep)
+    int status = s.trials ? trials_parse(s.trials, c, &options->sweep)
                           : fail(STATUS_FAILURE, "sweep: not enough memory");
     if (status == STATUS_OK)
         status = check_options(&s);

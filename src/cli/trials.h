@@ -39,12 +39,13 @@ typedef struct trial_list {
 
 /* All combinations of the lists' values; the values of the last list change fastest. */
 typedef struct trials {
+    const command *command; /* for messages */
     trial_list list[TRIAL_KEYS];
     int lists, count;
 } trials;
 
 /* Parse the values of --sweep. Prints errors, and returns the exit status. */
-int trials_parse(trials *t, const text_list *asked);
+int trials_parse(trials *t, const command *c, const text_list *asked);
 const char *trial_value(const trials *t, int trial, int list);
 /* "seed=1", a mark, "learning_rate=0.1" */
 void trial_name(const trials *t, int trial, char mark, char name[TRIAL_NAME]);

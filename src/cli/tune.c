@@ -60,7 +60,7 @@ static int tune(const tune_options *o)
     progress_status(NULL);
     if (found == CORNU_STOPPED && r.trial_count > 0)
         print_trials(&r); /* as far as it came; the message says that nothing is kept */
-    int status = report(found);
+    int status = exit_status(found);
     if (status == STATUS_OK)
         print_report(o->device, &r);
     tune_report_free(&r);

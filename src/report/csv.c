@@ -215,27 +215,3 @@ cornu_status csv_close(csv *c)
     free(c);
     return status;
 }
-
-bool csv_is_formula(const char *cell)
-{
-    char *end;
-    if (!*cell || !strchr("=+-@\t\r", *cell))
-        return false;
-    (void)strtod(cell, &end); /* "-1.5" stays a number */
-    return end == cell || *end;
-}
-
-void csv_add_name(text *header, const char *name)
-{
-    char shown[512];
-    cornu_printable(name, shown, sizeof shown); /* a line stays a line */
-    const bool formula = csv_is_formula(shown);
-    if (!formula && !strpbrk(shown, ",\"")) {
-        text_add(header, ",%s", shown);
-        return;
-    }
-    text_add(header, formula ? ",\"'" : ",\"");
-    for (const char *c = shown; *c; c++)
-        text_add(header, *c == '"' ? "\"%c" : "%c", *c);
-    text_add(header, "\"");
-}

@@ -27,10 +27,5 @@ cornu_status csv_open(const csv_location *at, const char *header, bool append, d
 cornu_status csv_add(csv *c, const char *row);
 cornu_status csv_sync(csv *c);  /* NULL: nothing */
 cornu_status csv_close(csv *c); /* syncs; NULL: nothing */
-/* Would a spreadsheet compute this text? It begins as a formula does and is no number: a "'" before
-   it makes it a text. */
-bool csv_is_formula(const char *cell);
-/* Append "," and the name of a column, or another text, with quotes if needed (RFC 4180). */
-void csv_add_name(text *header, const char *name);
 
 #endif

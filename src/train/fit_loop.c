@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/show.h"
 #include "data/data.h"
 #include "exchange/checkpoint.h"
 #include "train/fit_run.h"

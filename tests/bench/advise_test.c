@@ -1,7 +1,7 @@
 /* Is a GPU worth it? Prices, energy counters, sweeps and the sentence, from made-up
    measurements. */
+#include "base/show.h"
 #include "bench/advise.h"
-#include "bench/show.h"
 #include "bench/cost.h"
 #include "bench/sweep.h"
 #include "support/runs.h"

@@ -1,7 +1,7 @@
 /* Charts and pages: the drawing shows the given values, stays inside its edges, and no name breaks
    out of the markup. */
 #include "base/files.h"
-#include "format/page/page.h"
+#include "format/html/html.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,24 +199,24 @@ static void names_are_escaped_and_shortened(void **state)
                .group = &group,
                .group_count = 1,
                .x_title = hostile};
-    static const page_column columns[] = {{hostile, false}, {hostile, true}};
+    static const html_column columns[] = {{hostile, false}, {hostile, true}};
     text t = {0};
-    page_begin(&t, hostile, hostile, hostile);
-    page_heading(&t, 2, hostile);
-    page_paragraph(&t, hostile);
-    page_figures_begin(&t);
+    html_begin(&t, hostile, hostile, hostile);
+    html_heading(&t, 2, hostile);
+    html_paragraph(&t, hostile);
+    html_figures_begin(&t);
     chart_html(&t, &c);
-    page_figures_end(&t);
-    page_table_begin(&t, hostile, columns, 2);
-    page_row_begin(&t, hostile);
-    page_cell(&t, hostile);
-    page_row_end(&t);
-    page_table_end(&t);
-    page_list_begin(&t);
-    page_list_item(&t, hostile);
-    page_list_end(&t);
-    page_facts(&t, hostile, hostile);
-    page_end(&t);
+    html_figures_end(&t);
+    html_table_begin(&t, hostile, columns, 2);
+    html_row_begin(&t, hostile);
+    html_cell(&t, hostile);
+    html_row_end(&t);
+    html_table_end(&t);
+    html_list_begin(&t);
+    html_list_item(&t, hostile);
+    html_list_end(&t);
+    html_facts(&t, hostile, hostile);
+    html_end(&t);
     char *html = take(&t);
     assert_null(strstr(html, "<script"));
     assert_null(strchr(html, '\x1b'));
@@ -272,7 +272,7 @@ static void facts_are_names_and_what_follows(void **state)
 {
     (void)state;
     text t = {0};
-    page_facts(&t, NULL, "zlib  1.2  1.3\ntrain: (28, 28)\n            file\nalone\n");
+    html_facts(&t, NULL, "zlib  1.2  1.3\ntrain: (28, 28)\n            file\nalone\n");
     char *html = take(&t);
     assert_non_null(strstr(html, ">zlib</th><td>1.2 \u00b7 1.3</td>"));
     assert_non_null(strstr(html, ">train</th><td>(28, 28)</td>"));
@@ -309,8 +309,8 @@ static void a_cell_holds_the_whole_number(void **state)
 {
     (void)state;
     text t = {0};
-    page_number_cell(&t, 9.88765432, 3);
-    page_number_cell(&t, NAN, 3);
+    html_number_cell(&t, 9.88765432, 3);
+    html_number_cell(&t, NAN, 3);
     char *cells = take(&t);
     assert_string_equal(cells, "<td class=\"n\" data-value=\"9.88765432\">9.89</td>"
                                "<td class=\"n\">-</td>");

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/files.h"
+#include "base/show.h"
 #include "report/csv.h"
 #include "support/runs.h"
 #include "support/scratch.h"

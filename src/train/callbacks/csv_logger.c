@@ -2,6 +2,7 @@
  * order. */
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/show.h"
 #include "report/csv.h"
 #include "train/callbacks.h"
 #include <stdlib.h>

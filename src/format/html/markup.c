@@ -1,4 +1,4 @@
-#include "format/page/markup.h"
+#include "format/html/markup.h"
 #include "base/number.h"
 #include <math.h>
 #include <stdio.h>

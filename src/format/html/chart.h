@@ -6,8 +6,8 @@
    No library fits: the C libraries for static charts (plplot, gnuplot, libplot, cairo) bring fonts,
    a windowing system or a process of their own, and they write paths where a reader of the page
    needs text, titles and styles. */
-#ifndef FORMAT_PAGE_CHART_H
-#define FORMAT_PAGE_CHART_H
+#ifndef FORMAT_HTML_CHART_H
+#define FORMAT_HTML_CHART_H
 
 #include "base/memory.h"
 

@@ -1,7 +1,7 @@
 /* Text for HTML and SVG: text from outside is escaped, and the decimal separator is a point in any
    locale. */
-#ifndef FORMAT_PAGE_MARKUP_H
-#define FORMAT_PAGE_MARKUP_H
+#ifndef FORMAT_HTML_MARKUP_H
+#define FORMAT_HTML_MARKUP_H
 
 #include "base/memory.h"
 

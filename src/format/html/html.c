@@ -1,4 +1,4 @@
-#include "format/page/page.h"
+#include "format/html/html.h"
 #include "base/files.h"
 #include "base/number.h"
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Nothing scrolls sideways: charts stretch, words break, and on a telephone a row of a table
-   becomes a card whose cells say their column (--hN, which page_table_begin sets). */
+   becomes a card whose cells say their column (--hN, which html_table_begin sets). */
 enum { COLUMNS_NAMED = 12 };
 /* Hidden from view, present for screen readers. */
 #define ASIDE "{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
@@ -64,7 +64,7 @@ static const char style[] =
                           "figure{margin-top:.8rem}.charts>:only-child{grid-column:1/-1}"
                           ".area{height:9rem}}";
 
-void page_begin(text *t, const char *title, const char *answer, const char *line)
+void html_begin(text *t, const char *title, const char *answer, const char *line)
 {
     text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -84,35 +84,35 @@ void page_begin(text *t, const char *title, const char *answer, const char *line
     }
 }
 
-void page_end(text *t)
+void html_end(text *t)
 {
     text_add(t, "</main>\n</body>\n</html>\n");
 }
 
-void page_heading(text *t, int level, const char *line)
+void html_heading(text *t, int level, const char *line)
 {
     markup_element(t, level <= 2 ? "h2" : "h3", "", line);
     text_add(t, "\n");
 }
 
-void page_paragraph(text *t, const char *line)
+void html_paragraph(text *t, const char *line)
 {
     markup_element(t, "p", "", line);
     text_add(t, "\n");
 }
 
-void page_list_begin(text *t)
+void html_list_begin(text *t)
 {
     text_add(t, "<ul>\n");
 }
 
-void page_list_item(text *t, const char *line)
+void html_list_item(text *t, const char *line)
 {
     markup_element(t, "li", "", line);
     text_add(t, "\n");
 }
 
-void page_list_end(text *t)
+void html_list_end(text *t)
 {
     text_add(t, "</ul>\n");
 }
@@ -136,7 +136,7 @@ static void add_css_string(text *t, const char *line)
     text_free(&plain);
 }
 
-void page_table_begin(text *t, const char *caption, const page_column *columns, int count)
+void html_table_begin(text *t, const char *caption, const html_column *columns, int count)
 {
     text_add(t, "<div class=\"table\">\n<table%s", count == 2 ? " class=\"facts\"" : "");
     for (int i = 1; i < count && i < COLUMNS_NAMED; i++) {
@@ -154,19 +154,19 @@ void page_table_begin(text *t, const char *caption, const page_column *columns, 
     text_add(t, "</tr></thead>\n<tbody>\n");
 }
 
-void page_row_begin(text *t, const char *head)
+void html_row_begin(text *t, const char *head)
 {
     text_add(t, "<tr>");
     markup_element(t, "th", "scope=\"row\"", head);
 }
 
-void page_cell(text *t, const char *line)
+void html_cell(text *t, const char *line)
 {
     markup_element(t, "td", "", line);
 }
 
 /* The exact number for programs, a short one for people. */
-void page_number_cell(text *t, double value, int significant)
+void html_number_cell(text *t, double value, int significant)
 {
     char exact[NUMBER_SIZE], shown[MARKUP_NUMBER];
     if (!isfinite(value)) {
@@ -177,17 +177,17 @@ void page_number_cell(text *t, double value, int significant)
              markup_number(value, significant, shown));
 }
 
-void page_count_cell(text *t, const char *digits)
+void html_count_cell(text *t, const char *digits)
 {
     markup_element(t, "td", "class=\"n\"", digits);
 }
 
-void page_row_end(text *t)
+void html_row_end(text *t)
 {
     text_add(t, "</tr>\n");
 }
 
-void page_table_end(text *t)
+void html_table_end(text *t)
 {
     text_add(t, "</tbody>\n</table>\n</div>\n");
 }
@@ -206,11 +206,11 @@ static const char *take_cell(const char *line, bool first, size_t *length)
     return end + (*end == ':') + strspn(end + (*end == ':'), " ");
 }
 
-void page_facts(text *t, const char *caption, const char *lines)
+void html_facts(text *t, const char *caption, const char *lines)
 {
-    static const page_column columns[] = {{"what", false}, {"value", false}};
+    static const html_column columns[] = {{"what", false}, {"value", false}};
     enum { INDENT = 8 }; /* a line indented by more has no first cell */
-    page_table_begin(t, caption, columns, 2);
+    html_table_begin(t, caption, columns, 2);
     while (*lines) {
         size_t indent = strspn(lines, " "), length = 0;
         text head = {0}, value = {0};
@@ -225,42 +225,42 @@ void page_facts(text *t, const char *caption, const char *lines)
             text_add(&value, "%s%.*s", value.data ? " \u00b7 " : "", (int)length, lines);
             lines = rest;
         }
-        page_row_begin(t, head.data ? head.data : "");
-        page_cell(t, value.data ? value.data : "");
-        page_row_end(t);
+        html_row_begin(t, head.data ? head.data : "");
+        html_cell(t, value.data ? value.data : "");
+        html_row_end(t);
         t->failed |= head.failed || value.failed;
         text_free(&head);
         text_free(&value);
         lines += *lines == '\n';
     }
-    page_table_end(t);
+    html_table_end(t);
 }
 
-void page_details_begin(text *t, const char *summary)
+void html_details_begin(text *t, const char *summary)
 {
     text_add(t, "<details>\n");
     markup_element(t, "summary", "", summary);
     text_add(t, "\n");
 }
 
-void page_details_end(text *t)
+void html_details_end(text *t)
 {
     text_add(t, "</details>\n");
 }
 
 /* ---- figures ---------------------------------------------------------------------------- */
 
-void page_figures_begin(text *t)
+void html_figures_begin(text *t)
 {
     text_add(t, "<div class=\"charts\">\n");
 }
 
-void page_figures_end(text *t)
+void html_figures_end(text *t)
 {
     text_add(t, "</div>\n");
 }
 
-cornu_status page_write(text *t, const char *path)
+cornu_status html_write(text *t, const char *path)
 {
     file_write w;
     char *data;

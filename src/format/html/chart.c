@@ -1,5 +1,5 @@
-#include "format/page/chart.h"
-#include "format/page/markup.h"
+#include "format/html/chart.h"
+#include "format/html/markup.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
