@@ -1,6 +1,6 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/elementwise.h"
-#include "device/cuda/plugin/kernels/row_rules.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     cornu_activation_forward(activation_forward_params p)

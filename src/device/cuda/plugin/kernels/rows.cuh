@@ -1,6 +1,6 @@
 /* Losses and metrics over rows, by the rules of device/rules: each thread of a row has a partial
    sum of its value, which the block then adds. */
-#include "device/cuda/plugin/kernels/row_rules.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/rows.h"
 #include "device/cuda/plugin/kernels/step.cuh"
 
