@@ -145,8 +145,6 @@ VEC_INLINE vec vec_sqrt(vec v)
 
 /* ---- elementary functions ---------------------------------------------------------------- */
 
-/* Elementary functions on vectors. */
-
 /* exp(x) for x <= 0 as *power (1 + series): x = n ln 2 + r with |r| <= ln 2 / 2, *power = 2^n, and
    the series is exp(r) - 1 to r^7 / 5040 (the next term is below 6e-9). NaN stays NaN. */
 VEC_INLINE vec vec_exp_series(vec x, vec *power)
@@ -193,8 +191,6 @@ VEC_INLINE vec vec_tanh(vec x)
 }
 
 /* ---- transposing ------------------------------------------------------------------------- */
-
-/* Transposing squares of VEC_FLOATS vectors. */
 
 /* Swap, for all pairs of vectors that are `distance` apart, the lanes on the wrong side of each run
    of 2 * distance lanes. */

@@ -1,5 +1,5 @@
 /* A device whose memory is the host's: opening, the model's variables and how fast they can be
- * read. */
+   read. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "device/host/prepared.h"

@@ -79,9 +79,7 @@ cornu_status reference_dropout(const op_run *r)
     return CORNU_OK;
 }
 
-/* ---- shape ------------------------------------------------------------------------------- */
-
-/* Operations that move or scale elements. */
+/* ---- scale, pad, crop -------------------------------------------------------------------- */
 
 cornu_status reference_scale(const op_run *r)
 {

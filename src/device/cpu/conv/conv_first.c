@@ -253,8 +253,7 @@ typedef struct gradient_state {
         band_floats; /* scratch memory: [partial_count][stride], then a band per worker */
 } gradient_state;
 
-/* ---- backward: acceptance
- * -------------------------------------------------------------------------- */
+/* ---- backward: acceptance ---------------------------------------------------------------- */
 
 static conv_backward find_ops(const plan *p, const op *o)
 {
@@ -304,8 +303,7 @@ static double gradient_pool_bytes(const plan *p, const op *o, const kernel_info 
     return conv_pool_backward_bytes(p, o, kernels, &conv_first_pair);
 }
 
-/* ---- backward: prepare
- * ----------------------------------------------------------------------------- */
+/* ---- backward: prepare ------------------------------------------------------------------- */
 
 /* Bands, tasks and the sizes of their buffers. */
 static void choose_blocking(gradient_state *s)
@@ -350,8 +348,7 @@ static cornu_status gradient_prepare(const plan *p, const op *o, threads *pool, 
     return CORNU_OK;
 }
 
-/* ---- backward: run
- * --------------------------------------------------------------------------------- */
+/* ---- backward: run ----------------------------------------------------------------------- */
 
 typedef struct gradient_run {
     const gradient_state *s;

@@ -80,7 +80,7 @@ typedef struct conv_first_kernels {
 
 /* The gradient of the weights and bias of a convolution of an image with few channels.
 
-   Work is done in bands as in conv_first_kernels.h, packed here as [input row][column][channel]
+   Work is done in bands as in the forward pass, packed here as [input row][column][channel]
    with zeros for the padding; with a pool, the four neighbours that one window chooses from are
    adjacent. */
 

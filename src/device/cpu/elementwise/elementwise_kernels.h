@@ -1,5 +1,5 @@
-/* Microkernels of elementwise operations, dropout, normalization, and softmax with the
- * cross-entropies on top of it. */
+/* Microkernels of elementwise operations, dropout, normalization, and softmax with the cross-
+   entropies on top of it. */
 #ifndef DEVICE_CPU_ELEMENTWISE_ELEMENTWISE_KERNELS_H
 #define DEVICE_CPU_ELEMENTWISE_ELEMENTWISE_KERNELS_H
 

@@ -250,8 +250,7 @@ static cornu_status layer_norm_prepare(const plan *p, const op *o, threads *pool
     return CORNU_OK;
 }
 
-/* ---- layer norm: forward
- * ------------------------------------------------------------------------------- */
+/* ---- layer norm: forward ----------------------------------------------------------------- */
 
 static void forward_task(void *context, int64_t task, int worker)
 {
@@ -280,8 +279,7 @@ static cornu_status layer_norm_run_forward(const op_run *r)
     return CORNU_OK;
 }
 
-/* ---- layer norm: backward
- * ------------------------------------------------------------------------------ */
+/* ---- layer norm: backward ---------------------------------------------------------------- */
 
 /* [tasks][2][n] in scratch memory: gamma's and beta's. */
 static double *partials_of(const op_run *r, int64_t task)

@@ -6,8 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- windows of any size
- * -------------------------------------------------------------------------------- */
+/* ---- windows of any size ----------------------------------------------------------------- */
 
 /* Pooling over NHWC: the innermost loop is over channels, so that it is vectorized. Forward: blocks
    of output rows. Backward: blocks of whole samples, whose gradients are cleared row by row just

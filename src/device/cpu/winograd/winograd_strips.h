@@ -1,5 +1,5 @@
 /* Transforms of one dimension, and strips of tiles with the positions of their pixels, for
- * winograd_tiles.h. */
+   winograd_tiles.h. */
 #include "device/cpu/vec.h"
 #include "device/cpu/winograd/winograd_kernels.h"
 

@@ -81,8 +81,7 @@ static cornu_status cuda_leave(gpu *g, cornu_status status)
     return status != CORNU_OK ? status : cuda_check_on(g, result, "cuCtxPopCurrent");
 }
 
-/* ---- opening and closing
- * ----------------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------------- */
 
 static cornu_status read_attributes(gpu *g)
 {

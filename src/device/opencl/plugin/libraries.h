@@ -39,8 +39,6 @@ cornu_status opencl_check(const char *name, cl_int error, const char *call);
 
 /* ---- the caller's signals ---------------------------------------------------------------- */
 
-/* The process's signals are the caller's. */
-
 enum { OPENCL_SIGNALS = 32 }; /* and above them those that a program makes use of as it likes */
 
 typedef struct opencl_signals {

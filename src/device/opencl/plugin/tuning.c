@@ -354,8 +354,7 @@ static cornu_status read_file(const char *path, char **data)
         path, (int)sizeof magic - 2, magic);
 }
 
-/* ---- the user's file: reading
- * ------------------------------------------------------------------------------ */
+/* ---- the user's file: reading ------------------------------------------------------------ */
 
 typedef struct wanted {
     const char *key;
@@ -393,8 +392,7 @@ done:
     return status;
 }
 
-/* ---- the user's file: writing
- * ------------------------------------------------------------------------------ */
+/* ---- the user's file: writing ------------------------------------------------------------ */
 
 typedef struct rewriting {
     const char *key;

@@ -266,7 +266,7 @@ static cornu_status choose_plain(gpu *g, algorithm *found, int count, size_t mos
 }
 
 /* The algorithm, its workspace and adds_bias of a state that is described. CORNU_UNSUPPORTED: cuDNN
- * has none. */
+   has none. */
 static cornu_status cudnn_choose(gpu *g, bool winograd, dnn_state *s)
 {
     algorithm found[RESULTS + 1];

@@ -1,11 +1,8 @@
 /* Samples, activations, alone and as dense layers and convolutions use them; dropout, scaling and
- * padding, and sums. */
+   padding, and sums. */
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/kernels/gather.h"
 #include "device/cuda/plugin/ops/ops.h"
-
-/* Activations, alone and as dense layers and convolutions use them; dropout, scaling and padding,
- * and sums. */
 
 /* ---- samples ----------------------------------------------------------------------------- */
 

@@ -5,8 +5,7 @@
 /* ---- batch norm -------------------------------------------------------------------------- */
 
 /* Batch normalisation: sums over ranges of the rows, many such partial sums reduced, and the
- * result.
- */
+   result. */
 
 static gpu_strips batch_norm_strips_of(const plan *p, const op *o, int64_t blocks)
 {

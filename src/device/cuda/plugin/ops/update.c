@@ -268,7 +268,7 @@ static cornu_status make(gpu *g, const plan *p, const gpu_address *tensors, cuda
     return status;
 }
 
-/* ---- cuda.h ---------------------------------------------------------------------------------- */
+/* ---- preparing and launching ------------------------------------------------------------- */
 
 cornu_status cuda_updates_prepare(gpu *g, const plan *p, const gpu_address *tensors,
                                   cuda_updates **out)

@@ -140,8 +140,6 @@ const gpu_kernel *const opencl_crop[] = {&crop, NULL};
 
 /* ---- sums of columns --------------------------------------------------------------------- */
 
-/* Column sums, and SQUARE_SUM. */
-
 typedef struct sum2 { /* as in kernels/common.h */
     float high, low;
 } sum2;

@@ -14,8 +14,7 @@
 /* loss.c: the last activation with the loss in one launch, then the metrics. */
 extern const gpu_kernel opencl_head;
 
-/* ---- elementwise.c
- * --------------------------------------------------------------------------------- */
+/* ---- elementwise.c ----------------------------------------------------------------------- */
 
 /* out[c] = sum of column c of x [rows][columns], in a fixed order. `scratch` holds at least
    opencl_column_sums_scratch bytes (0: it may be 0). One launch for few rows, else two. */
