@@ -198,6 +198,8 @@ bool terminal_is(FILE *f);    /* a terminal that can redraw a line */
 int terminal_width(FILE *f);  /* columns; 80 if unknown */
 int terminal_height(FILE *f); /* lines; 24 if unknown */
 bool terminal_has_utf8(void);
+/* Show one transient line on stderr's terminal; NULL removes it. */
+void progress_status(const char *line);
 
 /* ---- plot.c ----------------------------------------------------------------------------- */
 
@@ -249,8 +251,6 @@ void progress_notice(void *user, const char *line);
 /* Print a line on standard error at once, from another thread than the drawing one; `p` may be
    NULL. Left out if standard error would block. */
 void progress_answer(progress *p, const char *line);
-/* Show one transient line on stderr's terminal; NULL removes it. */
-void progress_status(const char *line);
 
 /* ---- interrupt.c ------------------------------------------------------------------------ */
 

@@ -399,3 +399,12 @@ void print_total(int64_t epochs, double seconds)
     print("trained %lld %s in %s\n", (long long)epochs, epochs == 1 ? "epoch" : "epochs",
           number_seconds(seconds, took));
 }
+
+void progress_status(const char *string)
+{
+    if (!terminal_is(stderr))
+        return;
+    int width = terminal_width(stderr) - 1;
+    print_to(stderr, "\r%.*s\033[K", width, string ? string : "");
+    fflush(stderr);
+}

@@ -385,12 +385,3 @@ void progress_answer(progress *p, const char *string)
     if (locked)
         pthread_mutex_unlock(&drawing);
 }
-
-void progress_status(const char *string)
-{
-    if (!terminal_is(stderr))
-        return;
-    int width = terminal_width(stderr) - 1;
-    print_to(stderr, "\r%.*s\033[K", width, string ? string : "");
-    fflush(stderr);
-}

@@ -1,9 +1,7 @@
 /* What an evaluation counts: the true and the predicted classes of samples, the scores of it, and
    both as JSON (docs/evaluation.md). */
 #include "report/report.h"
-#include "base/files.h"
 #include "base/memory.h"
-#include "format/html/html.h"
 #include "model/model.h"
 #include <cornu/images.h>
 #include <cornu/report.h>
@@ -375,7 +373,7 @@ cornu_status cornu_report_error_get(const cornu_report *r, int64_t index, cornu_
     return CORNU_OK;
 }
 
-/* ---- JSON and files ------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------- */
 
 /* The report as JSON (docs/evaluation.md) and as a file. */
 /* A matrix of more classes would be too large to read. */
@@ -477,40 +475,4 @@ cornu_status cornu_report_json(const cornu_report *r, char **out)
     *out = all ? json_dumps(all, JSON_REAL_PRECISION(12)) : NULL;
     json_decref(all);
     return *out ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "report: not enough memory for JSON");
-}
-
-/* ---- files ------------------------------------------------------------------------------- */
-
-static cornu_status write_json(const cornu_report *r, const char *path)
-{
-    text t = {0};
-    char *json;
-    TRY(cornu_report_json(r, &json));
-    text_add(&t, "%s\n", json);
-    cornu_free(json);
-    return html_write(&t, path);
-}
-
-static cornu_status write_picture(const cornu_report *r, const char *path)
-{
-    canvas c;
-    TRY(report_draw(r, &c));
-    cornu_status status = canvas_write_png(&c, path);
-    canvas_close(&c);
-    return status;
-}
-
-cornu_status cornu_report_write(const cornu_report *r, const char *path)
-{
-    if (!r || !path)
-        return status_fail(CORNU_INVALID,
-                           "cornu_report_write: found NULL; expected a report and a path");
-    if (path_has_ending(path, ".json"))
-        return write_json(r, path);
-    if (path_has_ending(path, ".png"))
-        return write_picture(r, path);
-    return status_fail(CORNU_INVALID,
-                       "%s: found another name; expected one that ends in .json or "
-                       ".png",
-                       path);
 }

@@ -1,6 +1,9 @@
-/* A report as pictures: the confusion matrix, and a sheet of misclassified samples. PNG, as a
-   notebook or a README shows them; the canvas that draws letters is data/images/canvas.h. */
+/* A report as files: JSON, the confusion matrix as a picture, a sheet of misclassified samples.
+   Pictures are PNG, as a notebook or a README shows them; the canvas that draws letters is
+   data/images/canvas.h. */
+#include "base/files.h"
 #include "base/memory.h"
+#include "format/html/html.h"
 #include "report/report.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
@@ -304,4 +307,40 @@ cornu_status cornu_report_write_misclassified(const cornu_report *r, const cornu
     cornu_status status = draw(&s, path);
     free(s.values);
     return status;
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+static cornu_status write_json(const cornu_report *r, const char *path)
+{
+    text t = {0};
+    char *json;
+    TRY(cornu_report_json(r, &json));
+    text_add(&t, "%s\n", json);
+    cornu_free(json);
+    return html_write(&t, path);
+}
+
+static cornu_status write_picture(const cornu_report *r, const char *path)
+{
+    canvas c;
+    TRY(report_draw(r, &c));
+    cornu_status status = canvas_write_png(&c, path);
+    canvas_close(&c);
+    return status;
+}
+
+cornu_status cornu_report_write(const cornu_report *r, const char *path)
+{
+    if (!r || !path)
+        return status_fail(CORNU_INVALID,
+                           "cornu_report_write: found NULL; expected a report and a path");
+    if (path_has_ending(path, ".json"))
+        return write_json(r, path);
+    if (path_has_ending(path, ".png"))
+        return write_picture(r, path);
+    return status_fail(CORNU_INVALID,
+                       "%s: found another name; expected one that ends in .json or "
+                       ".png",
+                       path);
 }
