@@ -113,10 +113,10 @@ def ask_server(folder: str) -> None:
     check('name: "net/a"' in graph and "Dense" in graph, f"graph: {graph[:200]}")
 
 
-def session_groups(url: str, names: list[str], metrics: tuple = ()) -> list:
+def session_groups(url: str, names: list[str]) -> list:
     """The rows of the page of hyperparameters."""
     query = {"experimentName": "", "allowedStatuses": ["STATUS_SUCCESS"], "sliceSize": 10, "startIndex": 0,
-             "colParams": [{"hparam": name} for name in names] + [{"metric": {"tag": tag, "group": ""}} for tag in metrics]}
+             "colParams": [{"hparam": name} for name in names]}
     ask = urllib.request.Request(f"{url}data/plugin/hparams/session_groups", json.dumps(query).encode(),
                                  {"Content-Type": "application/json"})
     with urllib.request.urlopen(ask, timeout=60) as answer:
