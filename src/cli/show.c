@@ -132,7 +132,7 @@ static int run_explain(int argc, char **argv)
 {
     cornu_explain_options o = {.threads = 0};
     const option options[] = {
-        WHERE_OPTIONS(o) /* where to run_explain */
+        WHERE_OPTIONS(o) /* where to run */
         {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
         {"ranks", "N", "the step of one of N ranks, with what they send", OPTION_SMALL, &o.ranks, 1,
          1024},
@@ -163,10 +163,10 @@ static int run_explain(int argc, char **argv)
 const command command_explain = {
     "explain",
     "the operations of a training step: kernels, costs, times",
-    "RECIPE|WORKLOAD [--device D] [--run_explain] [--OPTION...]",
+    "RECIPE|WORKLOAD [--device D] [--run] [--OPTION...]",
     "A line an operation: the kernel that runs it, why faster ones refused, its FLOPs and\n"
     "the bytes of what it reads and writes, as it is defined (1 MB is 1,000,000 bytes).\n"
-    "\"with 12\": it is fused into operation 12's kernel. With --run_explain also its time, and "
+    "\"with 12\": it is fused into operation 12's kernel. With --run also its time, and "
     "the\n"
     "share of that which this machine's measured FMA rate or memory bandwidth would need\n"
     "for what the kernel does. What empty kernels would take in the place of a GPU's is\n"

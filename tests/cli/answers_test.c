@@ -397,6 +397,32 @@ static void version_tells_program_libraries_and_devices(void **state)
     program_free(&p);
 }
 
+/* Usage, options and details of a help name options that some command has. */
+static void help_names_no_option_that_is_not_there(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bench",   "train",   "new",     "recipe",  "evaluate",
+                                        "predict", "convert", "summary", "explain", "advise",
+                                        "tune",    "devices", "data",    "env",     "version"};
+    enum { COMMANDS = sizeof names / sizeof *names };
+    program help[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++)
+        help[i] = must_run(ARGUMENTS(names[i], "--help"));
+    for (int i = 0; i < COMMANDS; i++)
+        for (const char *at = help[i].out; (at = strstr(at, " --")) != NULL; at += 3) {
+            char option[64];
+            bool there = false;
+            snprintf(option, sizeof option, "\n  --%.*s ",
+                     (int)strspn(at + 3, "abcdefghijklmnopqrstuvwxyz_-"), at + 3);
+            for (int k = 0; k < COMMANDS; k++)
+                there |= strstr(help[k].out, option) != NULL;
+            if (!there && strcmp(option, "\n  -- ") != 0) /* and not --OPTION */
+                fail_msg("cornu %s --help names%s, which no command has", names[i], option + 2);
+        }
+    for (int i = 0; i < COMMANDS; i++)
+        program_free(&help[i]);
+}
+
 static void train_help_says_what_data_takes(void **state)
 {
     (void)state;
@@ -426,6 +452,7 @@ int main(void)
         TEST(known_sets_have_the_names_of_their_classes),
         TEST(the_columns_of_env_are_aligned_whatever_the_values),
         TEST(version_tells_program_libraries_and_devices),
+        TEST(help_names_no_option_that_is_not_there),
         TEST(train_help_says_what_data_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
