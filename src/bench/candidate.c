@@ -2,7 +2,7 @@
 #include "bench/candidate.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
-#include "train/features.h"
+#include "train/input_pipeline.h"
 #include "train/op_times.h"
 #include <cornu/data.h>
 #include <cornu/images.h>

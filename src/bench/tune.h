@@ -4,7 +4,7 @@
 #define BENCH_TUNE_H
 
 #include "device/device.h"
-#include "train/generated.h"
+#include "train/op_times.h"
 #include "train/session.h"
 
 typedef struct tune_options {

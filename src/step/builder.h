@@ -1,8 +1,9 @@
-/* The plan under construction, shared by build.c, verbs.c, backward.c and updates.c. */
+/* The plan under construction, shared by build.c, verbs.c and backward.c; and the passes that
+ * finish it. */
 #ifndef STEP_BUILDER_H
 #define STEP_BUILDER_H
 
-#include "step/build.h"
+#include "step/plan.h"
 
 /* Facts about a tensor that are known only while the plan is built. */
 typedef struct tensor_notes {
@@ -48,5 +49,22 @@ cornu_status build_clipped_updates(step_builder *b);
 /* SCOPE_UPDATES: gradients of all trained variables, which are written from outside, and their
    updates. */
 cornu_status build_only_updates(step_builder *b);
+
+/* ---- the passes, in order; each is one file of passes/ ---- */
+
+/* Fuse an activation into the dense or convolution before it, where its derivative is computable
+   from its output. */
+cornu_status pass_fuse_activation(plan *p);
+/* Set every tensor's form. */
+void pass_forms(plan *p);
+/* The same for SCOPE_UPDATES, which has no products. */
+cornu_status forms_of_updates(plan *p);
+/* Find the groups of operations that may run as one. All tensors of a group live from its first
+   operation on (tensor.first does not change; pass_memory sees to it). */
+cornu_status pass_groups(plan *p);
+/* Assign every buffer its offset in the arena; buffers whose lives do not overlap share memory. */
+cornu_status pass_memory(plan *p);
+/* FLOPs and bytes of every operation and of the plan. */
+void plan_cost(plan *p);
 
 #endif

@@ -1,5 +1,5 @@
 /* The minimum cost of each operation of a plan. */
-#include "step/build.h"
+#include "step/builder.h"
 
 /* Dimension i, negative from the end. */
 static double dimension(const tensor *t, int i)

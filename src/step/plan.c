@@ -126,3 +126,34 @@ void plan_free(plan *p)
     free(p->gradients);
     free(p);
 }
+
+/* ---- sizes as text ----------------------------------------------------------------------- */
+
+static void add(char *shown, const char *before, int64_t value)
+{
+    size_t length = strlen(shown);
+    snprintf(shown + length, OP_SHAPE_TEXT - length, "%s%lld", before, (long long)value);
+}
+
+static void add_dimensions(char *shown, const tensor *t)
+{
+    for (int i = 0; i < t->shape.rank; i++)
+        add(shown, i ? "x" : "", t->shape.dim[i]);
+    if (t->shape.rank == 0)
+        add(shown, "", 1);
+}
+
+char *op_shape_show(const plan *p, const op *o, char *shown)
+{
+    const tensor *in = o->in[0] == NO_TENSOR ? NULL : &p->tensors[o->in[0]];
+    const tensor *out = o->out[0] == NO_TENSOR ? NULL : &p->tensors[o->out[0]];
+    shown[0] = 0;
+    if (in)
+        add_dimensions(shown, in);
+    if (!out || (in && shape_equal(&in->shape, &out->shape)))
+        return shown;
+    size_t length = strlen(shown);
+    snprintf(shown + length, OP_SHAPE_TEXT - length, "%s", in ? " -> " : "");
+    add_dimensions(shown, out);
+    return shown;
+}

@@ -148,4 +148,19 @@ bool monitor_known(const monitor *m, const fit_state *f);
 /* True if `value` is better than `reference` by more than min_delta. */
 bool monitor_improves(const monitor *m, double value, double reference);
 
+/* Names of files with fields in braces, as Python's str.format fills them in and so Keras's
+   ModelCheckpoint: "{epoch:02d}-{val_loss:.2f}.safetensors". */
+
+typedef struct name_field {
+    const char *name;
+    bool whole; /* an int of Python's, else a float */
+    double value;
+} name_field;
+
+bool name_has_fields(const char *format);
+/* {NAME} and {NAME:SPEC}, with SPEC as of Python's int and float: [[fill]align][sign][0][width]
+   [.precision][type], type one of d e E f F g G %; {{ and }} are braces. An unknown NAME is
+   CORNU_INVALID, and the message lists the known names; so is a format that Python would refuse. */
+cornu_status name_format(const char *format, const name_field *fields, int count, char **out);
+
 #endif

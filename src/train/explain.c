@@ -4,7 +4,6 @@
 #include "device/roofline.h"
 #include "parallel/divided_updates.h"
 #include "train/evaluate.h"
-#include "train/generated.h"
 #include "train/op_times.h"
 #include <cornu/tables.h>
 #include <math.h>

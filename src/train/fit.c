@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "data/sets/datasets.h"
 #include "exchange/checkpoint.h"
-#include "train/features.h"
 #include "train/fit_run.h"
+#include "train/input_pipeline.h"
 #include <cornu/parallel.h>
 #include <stdlib.h>
 #include <string.h>

@@ -68,7 +68,7 @@ typedef struct fit_run {
     shards_vote agreed;  /* agreed by all ranks for the current step */
 } fit_run;
 
-/* ---- fit_settings.c ---- */
+/* ---- fit_spec.c ---- */
 
 /* Set run->spec to the values in force: the options override the recipe; a resumed run keeps the
    values that it began with. */
@@ -86,8 +86,6 @@ cornu_status fit_restore_callbacks(fit_run *run);
 cornu_status fit_open_data(fit_run *run);
 /* CORNU_BAD_FILE if no readable sample is left. */
 cornu_status fit_check_samples(const fit_run *run, int64_t samples);
-
-/* ---- fit_ranks.c ---- */
 
 /* Before a run begins, find out what is needed about samples that may still be decoded; with
    ranks, check that all have the same files. */
@@ -113,7 +111,7 @@ cornu_status fit_upload(fit_run *run);
 /* The header of the --log file, and its rows up to the model's position. */
 cornu_status fit_log_open(fit_run *run);
 
-/* ---- fit_forecast.c ---- */
+/* ---- forecast.c ---- */
 
 /* Events for the forecast: the plans are ready; the first step of an epoch is next; steps of the
    epoch are done (call after waiting for the device); a validation took `seconds`. */

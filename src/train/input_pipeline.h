@@ -45,4 +45,10 @@ cornu_status input_finish(const cornu_data *data, cornu_ranks *ranks);
 /* Samples of a pass, as far as is known: the very number once a pass has come to its end. */
 int64_t input_samples(const input_pipeline *f);
 
+/* Featurewise standardization: mean and deviation of the training samples, which a model keeps. */
+
+/* If the model's data section asks for the statistics, compute them from the samples of the
+   input pipeline (per channel, after scaling) and store them in the model. */
+cornu_status features_learn(cornu_model *model, input_pipeline *train);
+
 #endif

@@ -1,5 +1,5 @@
-#include "train/name_format.h"
 #include "base/memory.h"
+#include "train/callbacks.h"
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>

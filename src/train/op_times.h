@@ -37,4 +37,18 @@ cornu_status op_profile_step(op_profile *p, session *s, session_plan *ready,
 cornu_status op_profile_times(const op_profile *p, session *s, double *seconds);
 void op_profile_free(op_profile *p);
 
+/* One batch of generated samples that fits a model: for measuring its step. */
+
+typedef struct generated_batch {
+    cornu_data *data;
+    sample_block samples; /* as the model gets them */
+    int64_t *index;       /* 0, 1, ... */
+} generated_batch;
+
+/* Close it even if this fails. */
+cornu_status generated_batch_open(const cornu_model *model, int64_t batch, generated_batch *out);
+void generated_batch_close(generated_batch *b);
+/* The next step's, at the model's learning rate. */
+step_input generated_batch_input(const cornu_model *model, const generated_batch *b);
+
 #endif

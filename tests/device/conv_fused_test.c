@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/pool/conv_pool.h"
-#include "step/build.h"
+#include "step/builder.h"
 #include "support/net.h"
 #include "support/op_cases.h"
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "device/host/host.h"
-#include "step/build.h"
+#include "step/builder.h"
 #include "support/op_cases.h"
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "train/name_format.h"
+#include "train/callbacks.h"
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "device/reference/reference.h"
-#include "step/build.h"
+#include "step/builder.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Marks the tensors that are kernels of products: devices may pack those in a layout of their
    own. */
-#include "step/build.h"
+#include "step/builder.h"
 #include <stdlib.h>
 
 static void mark(plan *p, tensor_ref t, tensor_form form)

@@ -1,7 +1,7 @@
 /* Fuses an activation into the dense or convolution before it: one operation writes the
    activation's output. The backward pass is unchanged: it reads that output. Softmax stays
    separate: it needs whole rows. */
-#include "step/build.h"
+#include "step/builder.h"
 #include <stdlib.h>
 #include <string.h>
 

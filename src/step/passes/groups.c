@@ -2,7 +2,7 @@
    operation on. Device-specific limits (sizes, instruction sets, windows) are left to the device's
    kernels. */
 #include "base/memory.h"
-#include "step/build.h"
+#include "step/builder.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
    life (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020,
    "greedy by size"). */
 #include "base/memory.h"
-#include "step/build.h"
+#include "step/builder.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "train/callbacks.h"
-#include "train/name_format.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
