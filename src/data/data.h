@@ -62,19 +62,19 @@ int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, in
    use. */
 cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index, int64_t *at);
 
-/* ---- several ranks, each of which reads a share of the files ---- */
+/* ---- data of which this process reads a share, and other processes the rest ---- */
 
 /* From here on only samples that are needed are decoded, and data_usable leaves out only samples
-   that all ranks know to be unusable. */
+   that are known by data_know to be unusable. */
 cornu_status data_divide(const cornu_data *data);
-/* Samples that this rank will need after the current pass; workers may decode them before. `index`
+/* Samples that will be needed after the current pass; workers may decode them before. `index`
    must stay valid until the next call. */
 void data_want_later(const cornu_data *data, cornu_split split, const int64_t *index,
                      int64_t count);
-/* Do all ranks know whether a sample is usable; and do they know that it is not? */
+/* Do all processes know whether a sample is usable; and do they know that it is not? */
 bool data_is_known(const cornu_data *data, cornu_split split, int64_t index);
 bool data_is_lost(const cornu_data *data, cornu_split split, int64_t index);
-/* Record what all ranks know: the sample is usable (NULL), or its file's problem. */
+/* Record what all processes know: the sample is usable (NULL), or its file's problem. */
 cornu_status data_know(const cornu_data *data, cornu_split split, int64_t index,
                        const char *problem);
 /* For an unusable sample: its file and the file's problem. */

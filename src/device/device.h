@@ -50,7 +50,7 @@ typedef struct step_input {
     uint64_t seed;
     int64_t iteration; /* optimizer steps taken before this one; keys dropout */
     int64_t first; /* position of the first sample in the step's whole batch, of which this may be a
-                  shard; keys dropout */
+                  part; keys dropout */
     int64_t epoch; /* keys augmentation */
     float learning_rate;
 } step_input;

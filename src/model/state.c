@@ -129,7 +129,7 @@ void training_state_free(training_state *t)
 
 cornu_status training_state_check_slots(const training_state *t)
 {
-    if (!t->position.slots_divided)
+    if (!t->position.slots_incomplete)
         return CORNU_OK;
     return status_fail(CORNU_UNSUPPORTED,
                        "optimizer: found its state divided among ranks (shard-optimizer); expected "

@@ -65,9 +65,9 @@ typedef struct position {
     /* The units of the numbers above; a run that continues must have the same. 0: never trained. */
     int64_t batch, steps_per_epoch, train_samples;
     int64_t shards; /* micro-batches that each batch is divided into, which decide bits; 0 as 1 */
-    bool gradients_bf16; /* gradients are rounded to bfloat16 for the all-reduce */
-    bool slots_divided; /* each rank has only its share of the optimizer's state; never in a file */
-    int64_t epochs;     /* that the run was planned for */
+    bool gradients_bf16;   /* gradients are rounded to bfloat16 for the all-reduce */
+    bool slots_incomplete; /* some of the optimizer's state is elsewhere; never in a file */
+    int64_t epochs;        /* that the run was planned for */
 } position;
 
 /* Statistics of the training samples as they are scaled, by channel; for featurewise

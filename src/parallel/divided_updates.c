@@ -143,7 +143,7 @@ bool divided_updates_begin(divided_updates *u, const plan *p, prepared *update,
 {
     device *d = u->device;
     bool updates = p->op_count > 0 && p->ops[p->op_count - 1].kind == OP_UPDATE;
-    u->model->training.position.slots_divided = u->slot_count > 0;
+    u->model->training.position.slots_incomplete = u->slot_count > 0;
     u->plan = p;
     u->gradients = gradients;
     u->running = updates ? update : NULL;
@@ -165,12 +165,12 @@ cornu_status divided_updates_end(divided_updates *u, cornu_status status)
 
 cornu_status divided_updates_gather(divided_updates *u)
 {
-    if (!u->model->training.position.slots_divided)
+    if (!u->model->training.position.slots_incomplete)
         return CORNU_OK;
     for (int i = 0; i < u->slot_count; i++) {
         begin_gather(u, u->slots[i]);
         TRY(end_gather(u, CORNU_OK));
     }
-    u->model->training.position.slots_divided = false;
+    u->model->training.position.slots_incomplete = false;
     return CORNU_OK;
 }

@@ -257,7 +257,7 @@ static cornu_status finish(fit_run *run, cornu_status status)
     session_release_plans(run->state.session);
     cornu_status pulled =
         session_pull(run->state.session, run->state.pulled ? m->weight_count : 0,
-                     m->training.position.slots_divided ? m->weight_count : m->variable_count);
+                     m->training.position.slots_incomplete ? m->weight_count : m->variable_count);
     if (status == CORNU_OK && pulled != CORNU_OK)
         snprintf(why, sizeof why, "%s", cornu_last_error());
     status = status == CORNU_OK ? pulled : status;
