@@ -1,5 +1,5 @@
-# What libcornu.so exports: the functions that include/cornu/*.h declare, and no more, as a linker's version script. Their
-# version is the SONAME's, so that libraries of two SONAMEs can be in one process.
+# libcornu.so exports the functions that include/cornu/*.h declare, and no more, by a linker's version script. Their
+# version is the SONAME's, so that libraries of two SONAMEs can be in one process, and neither gets the other's calls.
 file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/cornu/*.h)
 set(declarations)
 foreach(file IN LISTS headers)

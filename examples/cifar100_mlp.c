@@ -17,7 +17,7 @@ static const char recipe[] = "model:\n"
 
 int main(int argc, char **argv)
 {
-    example e = {0};
+    example e = {.fit = {.size = sizeof e.fit}};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     cornu_history *history = NULL;

@@ -16,7 +16,9 @@ static cornu_status print_plan(cornu_model *model)
 
 int main(int argc, char **argv)
 {
-    example e = {.fit = {.on_epoch = example_print_epoch, .save = "cifar10_cnn.safetensors"}};
+    example e = {.fit = {.size = sizeof e.fit,
+                         .on_epoch = example_print_epoch,
+                         .save = "cifar10_cnn.safetensors"}};
     cornu_model *model = NULL, *trained = NULL;
     cornu_data *data = NULL;
     if (!example_arguments(argc, argv, &e))

@@ -23,7 +23,8 @@ static cornu_status build(cornu_model **model)
 
 int main(int argc, char **argv)
 {
-    example e = {.fit = {.epochs = 10, .batch = 32, .on_epoch = example_print_epoch}};
+    example e = {
+        .fit = {.size = sizeof e.fit, .epochs = 10, .batch = 32, .on_epoch = example_print_epoch}};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     if (!example_arguments(argc, argv, &e))

@@ -47,7 +47,9 @@ static inline cornu_status example_data(const example *e, const cornu_model *mod
     int64_t in[8], out[8];
     int rank, out_rank;
     if (!e->generated)
-        return cornu_data_open(name, &(cornu_data_options){.folder = e->folder}, data);
+        return cornu_data_open(
+            name, &(cornu_data_options){.size = sizeof(cornu_data_options), .folder = e->folder},
+            data);
     cornu_status status = cornu_model_input_shape(model, in, &rank);
     if (status == CORNU_OK)
         status = cornu_model_output_shape(model, out, &out_rank);
@@ -70,13 +72,15 @@ static inline void example_print_epoch(void *user, const cornu_progress *p)
 static inline cornu_status example_finish(cornu_model *model, const cornu_data *data)
 {
     enum { SAMPLES = 20 };
-    cornu_scores scores;
-    cornu_data_info info;
+    cornu_scores scores = {.size = sizeof scores};
+    cornu_data_info info = {.size = sizeof info};
     int64_t shape[8], inputs = 1;
     int rank, classes = 0, truth[SAMPLES];
     float *pixels = NULL, *outputs = NULL;
     cornu_status status = cornu_evaluate(
-        model, data, &(cornu_run_options){.split = CORNU_TEST, .batch = 16}, &scores);
+        model, data,
+        &(cornu_run_options){.size = sizeof(cornu_run_options), .split = CORNU_TEST, .batch = 16},
+        &scores);
     if (status != CORNU_OK || (status = cornu_data_info_get(data, &info)) != CORNU_OK ||
         (status = cornu_model_output_shape(model, shape, &rank)) != CORNU_OK)
         return status;

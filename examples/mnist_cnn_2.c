@@ -13,7 +13,7 @@ static void print_step(void *user, const cornu_progress *p)
 
 int main(int argc, char **argv)
 {
-    example e = {.fit = {.on_step = print_step}};
+    example e = {.fit = {.size = sizeof e.fit, .on_step = print_step}};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     if (!example_arguments(argc, argv, &e))

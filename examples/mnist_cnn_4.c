@@ -18,7 +18,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    example e = {.fit = {.epochs = 5, .batch = 50, .on_epoch = example_print_epoch}};
+    example e = {
+        .fit = {.size = sizeof e.fit, .epochs = 5, .batch = 50, .on_epoch = example_print_epoch}};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     if (!example_arguments(argc, argv, &e))

@@ -2,11 +2,13 @@
    train/ and test/. The built-in workload augments the photographs as its recipe says, and gets an
    output for each class. */
 #include "example.h"
+#include <cornu/model.h>
 #include <cornu/tables.h>
 
 static cornu_status open_photos(const example *e, cornu_model *model, cornu_data **data)
 {
-    const cornu_data_options options = {.folder = e->folder, .other_data = true};
+    const cornu_data_options options = {
+        .size = sizeof options, .folder = e->folder, .other_data = true};
     if (e->generated)
         return example_data(e, model, NULL, data);
     cornu_status status = cornu_data_open_for_model(model, &options, data);
@@ -15,7 +17,7 @@ static cornu_status open_photos(const example *e, cornu_model *model, cornu_data
 
 int main(int argc, char **argv)
 {
-    example e = {.fit = {.on_epoch = example_print_epoch}};
+    example e = {.fit = {.size = sizeof e.fit, .on_epoch = example_print_epoch}};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     char *summary = NULL;

@@ -27,6 +27,6 @@ model.compile(optimizer=\"adam\", loss=\"sparse_categorical_crossentropy\", metr
 model.fit(numpy.ones((64, 4), \"float32\"), numpy.zeros(64, \"int32\"), epochs=2, verbose=2)
 print(\"python\", cornu.__version__)"'
 # shellcheck disable=SC2016 # the inner shell's
-inside 'apt-get -qq purge -y cornu libcornu0 libcornu-dev python3-cornu >/dev/null
+inside 'apt-get -qq purge -y cornu libcornu0.2 libcornu-dev python3-cornu >/dev/null
 for left in /usr/bin/cornu /usr/lib/python3/dist-packages/cornu; do ! [ -e $left ] || { echo "left behind: $left"; exit 1; }; done'
 echo "installed, used and removed"

@@ -10,7 +10,7 @@ BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev liby
 # shellcheck disable=SC2034
 DATA_PACKAGES=(dataset-fashion-mnist)
 # shellcheck disable=SC2034
-CHECK_PACKAGES=(libcmocka-dev python3 python3-dev python3-numpy python3-pytest abigail-tools groff-base zsh fish tidy
+CHECK_PACKAGES=(libcmocka-dev python3 python3-dev python3-numpy python3-pytest groff-base zsh fish tidy
     strace ccache)
 # What ./check --all needs besides.
 # shellcheck disable=SC2034

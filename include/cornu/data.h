@@ -17,17 +17,17 @@ CORNU_API cornu_status cornu_data_in_place(const cornu_arrays *train, const corn
 
 /* A source of batches, such as a generator, a queue or a socket. */
 typedef struct cornu_stream {
-    /* The form of a batch, e.g. of the first one: its shape and usual number of samples. A
-       pointer that is not NULL says that batches have this array; its target is not read. */
-    cornu_arrays like;
+    size_t size;
+    /* The form of a batch, e.g. of the first one: its shape and usual number of samples. An
+       array that is not NULL says that batches have this array; its target is not read. */
+    const cornu_arrays *like;
     int64_t batches; /* batches per pass over the data; 0: not known */
-    /* Fill in the next batch, which has the form of `like` apart from the number of samples; it
-       is read until the next call. count 0 ends the pass; the next call begins another.
-       CORNU_STOPPED stops training or evaluation between two steps; any other status except
-       CORNU_OK is an error. */
+    /* Fill in the next batch, whose `size` is set and whose other fields are 0. It has the form of
+       `like` apart from the number of samples, and is read until the next call. count 0 ends the
+       pass; the next call begins another. CORNU_STOPPED stops training or evaluation between two
+       steps; any other status except CORNU_OK is an error. */
     cornu_status (*next)(void *user, cornu_arrays *batch);
     void *user;
-    uint64_t reserved[8]; /* 0 */
 } cornu_stream;
 
 /* A data set whose training split is a stream of batches, for cornu_fit and cornu_evaluate: it
@@ -48,12 +48,12 @@ CORNU_API cornu_status cornu_data_class_counts(const cornu_data *data, cornu_spl
 /* The range of a split's stored numbers; 0 to 255 for image folders, which may not be decoded
    yet. */
 typedef struct cornu_data_values {
+    size_t size;
     bool bytes; /* uint8; else floats */
     double low, high;
     double scale;        /* a sample's floats are the numbers times this (cornu_data_sample) */
     double black, white; /* the floats to show as black and white: bytes range from 0 to 255, floats
                             from 0 to 1 or over their own range */
-    uint64_t reserved[6]; /* 0 */
 } cornu_data_values;
 
 CORNU_API cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
@@ -69,14 +69,14 @@ CORNU_API cornu_status cornu_data_view(const cornu_data *data, cornu_split split
 CORNU_API cornu_status cornu_data_sample(const cornu_data *data, cornu_split split, int64_t index,
                                          float *values, int64_t count, int *label);
 
-/* The named data sets, in order; false past the end. */
+/* The named data sets, in order; false past the end, and without info->size. */
 typedef struct cornu_dataset_info {
+    size_t size;
     const char *name;
     const char *title;
-    const char *url;      /* address of the first file, or NULL */
-    int64_t bytes;        /* bytes to download */
-    char folder[1024];    /* its folder on this machine; "" if it is not there */
-    uint64_t reserved[8]; /* 0 */
+    const char *url;   /* address of the first file, or NULL */
+    int64_t bytes;     /* bytes to download */
+    char folder[1024]; /* its folder on this machine; "" if it is not there */
 } cornu_dataset_info;
 
 CORNU_API bool cornu_dataset_info_get(int index, cornu_dataset_info *info);

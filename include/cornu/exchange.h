@@ -11,6 +11,7 @@ extern "C" {
 
 /* How a weights file names and stores the weights. */
 typedef struct cornu_weights_options {
+    size_t size;
     /* NULL: cornu's and Keras's names; "torch": PyTorch's names and layout, as in a state_dict
        that is saved as .safetensors (docs/torch.md). */
     const char *names;
@@ -27,7 +28,6 @@ typedef struct cornu_weights_options {
     bool by_name, skip_mismatch;
     void (*on_notice)(void *user, const char *line);
     void *user;
-    uint64_t reserved[4]; /* 0 */
 } cornu_weights_options;
 
 CORNU_API cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
@@ -37,11 +37,11 @@ CORNU_API cornu_status cornu_model_load_weights_as(cornu_model *model, const cha
 CORNU_API cornu_status cornu_model_save_weights(const cornu_model *model, const char *path,
                                                 const cornu_weights_options *options);
 typedef struct cornu_export_options {
+    size_t size;
     /* The exported network takes uint8 pixels and contains cornu's preprocessing (scale,
        standardization). Without this it takes preprocessed input: scaled pixels, standardized if
        the recipe says so. */
     bool preprocess;
-    uint64_t reserved[8]; /* 0 */
 } cornu_export_options;
 
 /* Write the network for prediction as ONNX (opset 17), atomically: it maps "input" [batch][input

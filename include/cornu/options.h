@@ -3,10 +3,10 @@
    does. A table is a macro that calls the caller's macros for its rows, with `at` as first
    argument:
 
-     CORNU_WHERE_OPTIONS(OPTION, at)     where to run: the fields with which cornu_fit_options,
-                                         cornu_run_options and cornu_explain_options begin
-     CORNU_FIT_OPTIONS(OPTION, KEY, at)  cornu_fit: the other fields of cornu_fit_options that a
-                                         user sets, and what the fit section of a recipe takes
+     CORNU_WHERE_OPTIONS(OPTION, at)     where to run: the fields of cornu_where
+     CORNU_FIT_OPTIONS(OPTION, KEY, at)  how to train: fields of cornu_fit_options, and what the fit
+                                         section of a recipe takes
+     CORNU_FILE_OPTIONS(OPTION, at)      what cornu_fit writes: fields of cornu_fit_options
 
      OPTION(at, type, field, key, flag, value, standard, minimum, maximum, help)
      KEY(at, type, key, standard, minimum, maximum)    only in a recipe
@@ -24,6 +24,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define CORNU_SHARDS_MAX 1024
 
 /* clang-format off */
 #define CORNU_WHERE_OPTIONS(OPTION, at) \
@@ -43,7 +45,7 @@
     KEY(at, OWN, validation, 0, 0, 0) \
     KEY(at, OWN, validation_split, 0, 0, 0) \
     KEY(at, FLAG, shuffle, true, 0, 0) \
-    OPTION(at, INT, shards, "shards", "shards", "N", 0, 1, 1024, \
+    OPTION(at, INT, shards, "shards", "shards", "N", 0, 1, CORNU_SHARDS_MAX, \
            "divide each batch into N, a power of two, and add their gradients") \
     OPTION(at, TEXT, gradient_dtype, "gradient_dtype", "gradient-dtype", "T", 0, 0, 0, \
            "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)") \
@@ -52,6 +54,13 @@
     OPTION(at, INT, seed, "seed", "seed", "N", 1, 1, INT64_MAX, "same seed, same bits") \
     KEY(at, OWN, class_weight, 0, 0, 0) \
     KEY(at, OWN, callbacks, 0, 0, 0)
+
+#define CORNU_FILE_OPTIONS(OPTION, at) \
+    OPTION(at, TEXT, save, NULL, "save", "FILE", 0, 0, 0, "write the model here: at the end, each epoch, on Ctrl-C") \
+    OPTION(at, TEXT, log, NULL, "log", "FILE", 0, 0, 0, "write a CSV row an epoch") \
+    OPTION(at, FLAG, log_steps, NULL, "log-steps", NULL, 0, 0, 0, "write a row a step instead") \
+    OPTION(at, TEXT, tensorboard, NULL, "tensorboard", "DIR", 0, 0, 0, "write event files for TensorBoard here") \
+    OPTION(at, TEXT, output, NULL, "output", "DIR", 0, 0, 0, "folder for the files that the recipe itself names")
 /* clang-format on */
 
 #endif

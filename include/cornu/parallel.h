@@ -36,6 +36,25 @@ CORNU_API cornu_status cornu_ranks_share(cornu_ranks *ranks, const void *own, vo
 /* A collective call: waits for the other ranks, unless something failed. */
 CORNU_API void cornu_ranks_close(cornu_ranks *ranks);
 
+/* What cornu_fit_options says of processes:
+
+   shards           Divide each batch into this many shards (micro-batches), a power of two. Their
+                    gradients are computed one after the other and added in a fixed tree, with
+                    memory for one shard's activations. Results depend on this number in the last
+                    bits. 0: as the recipe says, else 1, or the number of ranks.
+   ranks            Train one model with all these ranks, each of which makes the same call. Each
+                    rank computes the same number of a batch's shards; results are the same bits for
+                    any number of ranks. Only rank 0 writes files; all ranks return the same model.
+                    If one rank fails, the others fail with CORNU_RANK.
+   gradient_dtype   Each shard's gradients are rounded to it before each addition,
+                    and all-reduced in it: "fp32" (exact), or "bf16", which halves the bytes and
+                    changes results, but equally for any number of ranks.
+   shard_optimizer  Each rank updates only its slice of the weights; an all-gather then sends the
+                    slices to the others. Results are the same bits. Within an epoch a rank has only
+                    its slice of the optimizer's state, so a callback of one rank can neither read
+                    the optimizer's variables nor write a complete model file. Only for devices that
+                    use the host's memory. */
+
 #ifdef __cplusplus
 }
 #endif

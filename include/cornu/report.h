@@ -21,13 +21,13 @@ CORNU_API cornu_status cornu_evaluate_report(cornu_model *model, const cornu_dat
                                              cornu_report **report);
 CORNU_API void cornu_report_close(cornu_report *report);
 typedef struct cornu_report_info {
+    size_t size;
     int64_t classes, samples;
     int64_t correct;   /* correctly classified samples: accuracy is their share */
     int64_t undecided; /* samples without predicted class: all their outputs were NaN */
     int64_t errors;    /* for cornu_report_error: misclassified samples, at most 1000 */
     int64_t top_k;     /* as requested, at most `classes` */
     double accuracy, top_k_accuracy;
-    uint64_t reserved[8]; /* 0 */
 } cornu_report_info;
 
 CORNU_API cornu_status cornu_report_info_get(const cornu_report *report, cornu_report_info *info);
@@ -37,13 +37,13 @@ CORNU_API cornu_status cornu_report_info_get(const cornu_report *report, cornu_r
    is 0, such as the precision of a class that was never predicted, the recall of a class without
    samples, and the F1 of a class with neither. */
 typedef struct cornu_class_scores {
+    size_t size;
     const char *name; /* NULL if not known; lives as long as the report */
     double precision; /* share of the samples predicted as the class that belong to it */
     double recall;    /* share of the samples of the class that are predicted as it */
     double f1;        /* 2 precision recall / (precision + recall) */
     int64_t support;  /* samples of the class */
     int64_t predicted;
-    uint64_t reserved[8]; /* 0 */
 } cornu_class_scores;
 
 /* `index` is a class's number or one of the means: unweighted, or weighted by support. */
@@ -56,7 +56,6 @@ CORNU_API cornu_status cornu_report_class(const cornu_report *report, int64_t in
 CORNU_API int64_t cornu_report_count(const cornu_report *report, int64_t truth, int64_t predicted);
 typedef struct cornu_confusion {
     int64_t truth, predicted, count;
-    uint64_t reserved[2]; /* 0 */
 } cornu_confusion;
 
 /* The at most `most` pairs of different classes with the most samples, in decreasing order,
@@ -66,13 +65,13 @@ CORNU_API int64_t cornu_report_confusions(const cornu_report *report, int64_t mo
 
 /* A misclassified sample. */
 typedef struct cornu_report_error {
+    size_t size;
     int64_t sample; /* its index as in cornu_data_batch and cornu_data_sample_file; in a stream
                        counted from the first batch */
     int64_t truth, predicted; /* -1: predicted as none */
     double
         value; /* value of the predicted class (cornu_model_class_values); NaN if there is none */
-    const char *file;     /* in an image folder; else NULL; lives as long as the report */
-    uint64_t reserved[4]; /* 0 */
+    const char *file; /* in an image folder; else NULL; lives as long as the report */
 } cornu_report_error;
 
 /* Errors are ordered by their value: the most certain wrong prediction comes first. */
@@ -98,10 +97,10 @@ typedef enum cornu_output_kind {
 } cornu_output_kind;
 
 typedef struct cornu_output_info {
+    size_t size;
     cornu_output_kind kind;
     /* Outputs per sample; 2 if the single output is the probability of class 1. */
     int64_t classes;
-    uint64_t reserved[8]; /* 0 */
 } cornu_output_info;
 
 CORNU_API cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info *info);
@@ -114,7 +113,6 @@ typedef struct cornu_class_value {
     int64_t index;    /* of the class */
     const char *name; /* NULL if not known; lives as long as the model */
     float value;
-    uint64_t reserved[2]; /* 0 */
 } cornu_class_value;
 
 /* The at most `most` classes with the largest values of one sample, values[classes], in

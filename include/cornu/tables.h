@@ -1,5 +1,5 @@
-/* Tables of cornu's layers, options, workloads and devices, and of the plan of a step. The
- * conventions of cornu.h hold. */
+/* Tables of cornu's layers, options, workloads and devices, and of the plan of a step; text that is
+ * safe on a terminal. The conventions of cornu.h hold. */
 #ifndef CORNU_TABLES_H
 #define CORNU_TABLES_H
 
@@ -9,14 +9,6 @@
 extern "C" {
 #endif
 
-/* The compile section of a model as JSON, in the form that cornu_model_compile accepts; "null"
- * if it has none. */
-CORNU_API cornu_status cornu_model_compile_config(const cornu_model *model, char **json);
-/* The fit section of the model's recipe as JSON; "null" if it has none. */
-CORNU_API cornu_status cornu_model_fit_config(const cornu_model *model, char **json);
-/* Replace the data section of the model's recipe: how samples are scaled, augmented and
-   standardized (docs/recipes.md), as YAML or JSON; NULL: none. */
-CORNU_API cornu_status cornu_model_set_data(cornu_model *model, const char *section);
 /* Everything that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense",
    "name": "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true,
    "alias": false, "stands_for": null, "default": null, "choices": []}, ...]}, ...],
@@ -30,43 +22,34 @@ CORNU_API cornu_status cornu_tables(char **json);
 CORNU_API const char *cornu_workload_name(int index);
 /* The recipe of a built-in workload as YAML. */
 CORNU_API cornu_status cornu_workload_recipe(const char *name, char **yaml);
-/* Set the number of classes of a newly opened built-in workload: its last layer with units gets
-   this number of units. CORNU_INVALID for other models, and if the model already has weights. */
-CORNU_API cornu_status cornu_model_set_outputs(cornu_model *model, int64_t classes);
-/* Adapt a built-in workload without weights to data that was opened for it with
-   options.other_data: its last layer gets one unit per class (cornu_model_set_outputs), and its
-   recipe records the data. *told (may be NULL) is one line that says what changed, or NULL. */
-CORNU_API cornu_status cornu_model_adapt(cornu_model *model, const cornu_data *data, char **told);
+
 typedef struct cornu_device_info {
+    size_t size;
     char name[64];         /* value for --device: "cpu", "cuda:0", "opencl:0" */
     char description[256]; /* "Intel Xeon ... 2 cores, AVX-512" */
     char libraries[128];   /* "oneDNN 2.6.3" */
     bool available;
+    bool gpu; /* it is a GPU; OpenCL also drives CPUs */
+    int threads;
     char reason[256];    /* why it is not available, or which library is missing; what to install */
     char bus_id[32];     /* GPUs: "0000:01:00.0"; else "" */
     char capability[16]; /* GPUs: compute capability, "9.0"; else "" */
     char driver[64];     /* GPUs: the driver's version; else "" */
     int64_t memory_bytes, memory_free_bytes;
-    int threads;
-    bool gpu;             /* it is a GPU; OpenCL also drives CPUs */
-    uint64_t reserved[8]; /* 0 */
 } cornu_device_info;
 
-/* Devices that this build knows, in order; false past the end. */
+/* Devices that this build knows, in order; false past the end, and without info->size. */
 CORNU_API bool cornu_device_info_get(int index, cornu_device_info *info);
 typedef struct cornu_explain_options {
-    const char *device;     /* as in cornu_fit_options */
-    const char *precision;  /* as in cornu_fit_options */
-    bool exact_convolution; /* as in cornu_fit_options */
-    int threads;
-    int64_t batch; /* 0: as the recipe says, else 32 */
-    bool run;      /* time each operation and relate it to the measured limits */
+    size_t size;
+    cornu_where where;
+    int64_t batch;        /* 0: as the recipe says, else 32 */
+    bool run;             /* time each operation and relate it to the measured limits */
+    bool shard_optimizer; /* as in cornu_fit_options */
     int ranks; /* the step of rank 0 of so many, a power of two, with what they send; 0: of one */
-    bool shard_optimizer;            /* as in cornu_fit_options */
     const char *gradient_dtype;      /* of what ranks send: "fp32" (NULL) or "bf16" */
     bool (*should_stop)(void *user); /* may be NULL */
     void *user;
-    uint64_t reserved[6]; /* 0 */
 } cornu_explain_options;
 
 /* The plan of one training step as a table: operation, shape, kernel, why other kernels refused,
@@ -78,6 +61,15 @@ CORNU_API cornu_status cornu_explain(cornu_model *model, const cornu_explain_opt
 CORNU_API cornu_status cornu_versions(char **text);
 /* The environment variables that cornu reads, as a table with their current values. */
 CORNU_API cornu_status cornu_environment(char **text);
+
+/* Make text from outside, such as the name of a file, class or layer, safe to show on one line
+   of a terminal: control characters, characters that change the direction of text, and bytes
+   that are not valid UTF-8 become escapes such as \x1b, \n or \u202e; all else is unchanged.
+   Writes at most `size` bytes including the terminating zero, and never cuts within a character
+   or escape. Returns the length of the complete result, as snprintf does. The library's messages
+   and notices are already safe; so are its tables, which only add line ends; names that the
+   library returns are not. */
+CORNU_API size_t cornu_printable(const char *text, char *out, size_t size);
 
 #ifdef __cplusplus
 }

@@ -77,7 +77,8 @@ bool get_floats(PyObject *object, Py_buffer *view, bool writable)
 
 static bool get_samples(const Py_buffer *view, cornu_arrays *out)
 {
-    *out = (cornu_arrays){.rank = view->ndim - 1, .scale = 1, .fewer_classes = true};
+    *out = (cornu_arrays){
+        .size = sizeof(cornu_arrays), .rank = view->ndim - 1, .scale = 1, .fewer_classes = true};
     if (view->ndim < 2 || view->ndim > 5) {
         PyErr_Format(PyExc_ValueError,
                      "found an array of %d dimensions; expected 2 to 5, samples "

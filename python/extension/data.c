@@ -42,7 +42,7 @@ PyObject *module_data_from_arrays(PyObject *module, PyObject *arguments)
 {
     PyObject *x, *y, *weights;
     array_buffers buffers = {0};
-    cornu_arrays arrays;
+    cornu_arrays arrays = {.size = sizeof arrays};
     cornu_data *data = NULL;
     cornu_status status = CORNU_OK;
     if (!PyArg_ParseTuple(arguments, "OOO", &x, &y, &weights))
@@ -93,14 +93,15 @@ PyObject *module_data_stream(PyObject *module, PyObject *arguments)
     PyObject *next, *x, *y, *weights, *out = NULL;
     long long batches;
     array_buffers like = {0};
-    cornu_stream stream = {.next = stream_next};
+    cornu_arrays form = {.size = sizeof form};
+    cornu_stream stream = {.size = sizeof stream, .like = &form, .next = stream_next};
     cornu_data *data = NULL;
     if (!PyArg_ParseTuple(arguments, "OOOOL", &next, &x, &y, &weights, &batches))
         return NULL;
     out = wrap_data(module, NULL);
     stream.batches = batches;
     stream.user = out;
-    if (!out || !get_arrays(x, y, weights, &like, &stream.like)) {
+    if (!out || !get_arrays(x, y, weights, &like, &form)) {
         release_arrays(&like);
         Py_XDECREF(out);
         return NULL;
@@ -127,7 +128,8 @@ PyObject *module_data_open(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "szpO", &what, &folder, &download, &notice))
         return NULL;
     c.on_notice = given(notice);
-    cornu_data_options options = {.folder = folder,
+    cornu_data_options options = {.size = sizeof options,
+                                  .folder = folder,
                                   .allow_download = download,
                                   .on_notice = c.on_notice ? on_notice : NULL,
                                   .should_stop = should_stop,
@@ -153,7 +155,7 @@ static PyObject *copy_of(const void *from, int64_t bytes)
 static PyObject *data_view(PyObject *object, PyObject *arguments)
 {
     int test;
-    cornu_arrays a;
+    cornu_arrays a = {.size = sizeof a};
     if (!PyArg_ParseTuple(arguments, "p", &test))
         return NULL;
     cornu_status status =
@@ -176,7 +178,7 @@ static PyObject *data_info(PyObject *object, PyObject *unused)
 {
     (void)unused;
     const cornu_data *d = ((data_object *)object)->data;
-    cornu_data_info i;
+    cornu_data_info i = {.size = sizeof i};
     cornu_status status = cornu_data_info_get(d, &i);
     if (status != CORNU_OK)
         return fail(status);

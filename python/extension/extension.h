@@ -130,6 +130,8 @@ typedef struct keyword {
 } keyword;
 /* A row of cornu/options.h: the field of its name of the member `options` of the struct `of`. */
 #define KEYWORD_OPTION(of, type, field, ...) {#field, KEYWORD_##type, offsetof(of, options.field)},
+#define KEYWORD_WHERE(of, type, field, ...) \
+    {#field, KEYWORD_##type, offsetof(of, options.where.field)},
 #define KEYWORD_NONE(...)
 
 /* Read the given keywords, by the table, into the call's struct; None counts as not given. False

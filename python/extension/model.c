@@ -1,6 +1,7 @@
 /* A cornu_model. */
 #include "extension.h"
 #include <cornu/exchange.h>
+#include <cornu/model.h>
 #include <cornu/tables.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ static PyObject *model_weights(PyObject *object, PyObject *unused)
     int count = cornu_model_weight_count(m);
     PyObject *list = PyList_New(count);
     for (int i = 0; list && i < count; i++) {
-        cornu_weight_info w;
+        cornu_weight_info w = {.size = sizeof w};
         PyObject *row = NULL;
         cornu_status status = cornu_model_weight_info(m, i, &w);
         if (status == CORNU_OK)
@@ -244,7 +245,7 @@ static PyObject *model_export(PyObject *self, PyObject *arguments)
     int preprocess;
     if (!PyArg_ParseTuple(arguments, "O&p", PyUnicode_FSConverter, &path, &preprocess))
         return NULL;
-    const cornu_export_options options = {.preprocess = preprocess != 0};
+    const cornu_export_options options = {.size = sizeof options, .preprocess = preprocess != 0};
     return model_path((model_object *)self, path, begin_reading, export, &options);
 }
 
@@ -266,7 +267,7 @@ static PyObject *model_load_weights(PyObject *self, PyObject *arguments)
     PyObject *path;
     char *line = NULL;
     int by_name, skip_mismatch;
-    cornu_weights_options options = {.on_notice = keep_line, .user = &line};
+    cornu_weights_options options = {.size = sizeof options, .on_notice = keep_line, .user = &line};
     if (!PyArg_ParseTuple(arguments, "O&zpp", PyUnicode_FSConverter, &path, &options.names,
                           &by_name, &skip_mismatch))
         return NULL;
@@ -290,7 +291,7 @@ static cornu_status save_weights(cornu_model *model, const char *path, const voi
 static PyObject *model_save_weights(PyObject *self, PyObject *arguments)
 {
     PyObject *path;
-    cornu_weights_options options = {.names = NULL};
+    cornu_weights_options options = {.size = sizeof options, .names = NULL};
     if (!PyArg_ParseTuple(arguments, "O&z", PyUnicode_FSConverter, &path, &options.names))
         return NULL;
     return model_path((model_object *)self, path, begin_reading, save_weights, &options);
@@ -299,7 +300,7 @@ static PyObject *model_save_weights(PyObject *self, PyObject *arguments)
 static PyObject *model_position(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    cornu_position p;
+    cornu_position p = {.size = sizeof p};
     cornu_status status = cornu_model_position(((model_object *)object)->model, &p);
     if (status != CORNU_OK)
         return fail(status);

@@ -40,7 +40,7 @@ static PyObject *module_devices(PyObject *module, PyObject *unused)
     (void)module;
     (void)unused;
     PyObject *list = PyList_New(0);
-    cornu_device_info d;
+    cornu_device_info d = {.size = sizeof d};
     for (int i = 0; list && cornu_device_info_get(i, &d); i++) {
         PyObject *row = Py_BuildValue(
             "{ss ss ss ss ss ss ss sO sO sL sL si}", "name", d.name, "description", d.description,

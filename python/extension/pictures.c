@@ -47,7 +47,8 @@ bool strings_open(PyObject *list, strings *s)
 static cornu_status open_files(const strings *paths, const Py_buffer *labels, const strings *names,
                                const cornu_data_options *options, cornu_data **data)
 {
-    const cornu_image_files files = {.count = paths->count,
+    const cornu_image_files files = {.size = sizeof files,
+                                     .count = paths->count,
                                      .paths = paths->items,
                                      .labels = labels ? labels->buf : NULL,
                                      .class_names = names->items,
@@ -87,15 +88,18 @@ PyObject *module_data_from_files(PyObject *module, PyObject *arguments)
                           &width, &channels, &interpolation, &aspect))
         return NULL;
     cornu_ranks *ranks = state_of(module)->ranks;
-    const cornu_data_options options = {.ranks = cornu_ranks_count(ranks) > 1 ? ranks : NULL,
-                                        .image_height = height,
-                                        .image_width = width,
-                                        .image_channels = channels,
-                                        .interpolation = interpolation,
-                                        .keep_aspect_ratio = aspect,
-                                        .strict = true,
-                                        .background = true,
-                                        .cache = "memory"};
+    const cornu_data_options options = {
+        .size = sizeof options,
+        .ranks = cornu_ranks_count(ranks) > 1 ? ranks : NULL,
+        .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                          .height = height,
+                                          .width = width,
+                                          .channels = channels,
+                                          .interpolation = interpolation,
+                                          .keep_aspect_ratio = aspect,
+                                          .strict = true,
+                                          .background = true,
+                                          .cache = "memory"}};
     strings paths, names = {0};
     Py_buffer labels;
     bool has_labels = false;
@@ -120,7 +124,7 @@ PyObject *data_batch(PyObject *object, PyObject *arguments)
 {
     data_object *self = (data_object *)object;
     PyObject *index_array, *value_array;
-    cornu_batch_options options = {0};
+    cornu_batch_options options = {.size = sizeof options};
     unsigned long long seed;
     long long epoch;
     Py_buffer index, values;
@@ -163,7 +167,7 @@ PyObject *module_read_image(PyObject *module, PyObject *arguments)
     (void)module;
     PyObject *path, *result = NULL;
     Py_buffer file = {0};
-    cornu_image_options o = {0};
+    cornu_image_options o = {.size = sizeof o};
     long long height, width, channels;
     int aspect;
     uint8_t *pixels = NULL;

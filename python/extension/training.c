@@ -14,7 +14,7 @@ typedef struct explain_call {
 PyObject *model_explain(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     static const keyword rows[] = {
-        CORNU_WHERE_OPTIONS(KEYWORD_OPTION, explain_call) /* where to run */
+        CORNU_WHERE_OPTIONS(KEYWORD_WHERE, explain_call) /* where to run */
         {"batch", KEYWORD_INT, offsetof(explain_call, options.batch)},
         {"run", KEYWORD_FLAG, offsetof(explain_call, options.run)},
         {"ranks", KEYWORD_SMALL, offsetof(explain_call, options.ranks)},
@@ -22,7 +22,7 @@ PyObject *model_explain(PyObject *object, PyObject *arguments, PyObject *keyword
         {"gradient_dtype", KEYWORD_TEXT, offsetof(explain_call, options.gradient_dtype)},
         {NULL, KEYWORD_INT, 0}};
     model_object *self = (model_object *)object;
-    explain_call e = {.options = {.should_stop = should_stop}};
+    explain_call e = {.options = {.size = sizeof e.options, .should_stop = should_stop}};
     char *text = NULL;
     if (!PyArg_ParseTuple(arguments, "") || !read_keywords("explain", keywords, rows, &e) ||
         !begin_work(self))
@@ -96,7 +96,7 @@ typedef struct fit_call {
 } fit_call;
 
 static const keyword fit_keywords[] = {
-    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, fit_call)             /* where to run */
+    CORNU_WHERE_OPTIONS(KEYWORD_WHERE, fit_call)              /* where to run */
     CORNU_FIT_OPTIONS(KEYWORD_OPTION, KEYWORD_NONE, fit_call) /* how to train */
     {"section", KEYWORD_TEXT, offsetof(fit_call, options.section)},
     {"callback_state", KEYWORD_TEXT, offsetof(fit_call, options.callback_state)},
@@ -127,7 +127,7 @@ PyObject *model_fit(PyObject *object, PyObject *arguments, PyObject *keywords)
 {
     model_object *self = (model_object *)object;
     PyObject *data, *validation;
-    fit_call f = {.on_states = NULL};
+    fit_call f = {.options.size = sizeof f.options};
     cornu_history *history = NULL;
     if (!PyArg_ParseTuple(arguments, "OO", &data, &validation) ||
         !read_keywords("fit", keywords, fit_keywords, &f) ||
@@ -196,7 +196,7 @@ typedef struct run_call {
 } run_call;
 
 static const keyword evaluate_keywords[] = {
-    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, run_call) /* where to run */
+    CORNU_WHERE_OPTIONS(KEYWORD_WHERE, run_call) /* where to run */
     {"batch", KEYWORD_INT, offsetof(run_call, options.batch)},
     {"steps", KEYWORD_INT, offsetof(run_call, options.steps)},
     {"each_step", KEYWORD_FLAG, offsetof(run_call, options.each_step)},
@@ -212,8 +212,8 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments, PyObject *keywor
 {
     model_object *self = (model_object *)object;
     PyObject *data;
-    run_call r = {.options = {.should_stop = should_stop}};
-    cornu_scores scores;
+    run_call r = {.options = {.size = sizeof r.options, .should_stop = should_stop}};
+    cornu_scores scores = {.size = sizeof scores};
     cornu_report *report = NULL;
     if (!PyArg_ParseTuple(arguments, "O", &data) ||
         !read_keywords("evaluate", keywords, evaluate_keywords, &r))
@@ -256,7 +256,7 @@ void close_trainer(model_object *self)
 
 /* The model's trainer, opened if there is none; does not need the GIL. A copy made by fork has
    no threads, so a new trainer replaces it. */
-static cornu_status open_trainer(model_object *self, const cornu_run_options *o)
+static cornu_status open_trainer(model_object *self, const cornu_where *where)
 {
     if (self->trainer && self->process != getpid()) {
         cornu_status status = cornu_trainer_pull(self->trainer);
@@ -265,7 +265,7 @@ static cornu_status open_trainer(model_object *self, const cornu_run_options *o)
         close_trainer(self);
     }
     self->process = getpid();
-    return self->trainer ? CORNU_OK : cornu_trainer_open(self->model, o, &self->trainer);
+    return self->trainer ? CORNU_OK : cornu_trainer_open(self->model, where, &self->trainer);
 }
 
 static bool begin_batch(model_object *self)
@@ -277,7 +277,7 @@ static bool begin_batch(model_object *self)
 }
 
 static const keyword where_keywords[] = {
-    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, run_call) /* and nothing else */
+    CORNU_WHERE_OPTIONS(KEYWORD_WHERE, run_call) /* and nothing else */
     {NULL, KEYWORD_INT, 0}};
 
 /* on_batch(x, y, weights, train, **where): the means of loss and metrics so far, as a dict. Where
@@ -286,10 +286,10 @@ PyObject *model_on_batch(PyObject *object, PyObject *arguments, PyObject *keywor
 {
     model_object *self = (model_object *)object;
     PyObject *x, *y, *weights;
-    run_call r = {.keep = true};
+    run_call r = {.options.size = sizeof r.options, .keep = true};
     array_buffers buffers = {0};
-    cornu_arrays batch;
-    cornu_scores scores;
+    cornu_arrays batch = {.size = sizeof batch};
+    cornu_scores scores = {.size = sizeof scores};
     int train;
     if (!PyArg_ParseTuple(arguments, "OOOp", &x, &y, &weights, &train) ||
         !read_keywords("on_batch", keywords, where_keywords, &r))
@@ -300,7 +300,7 @@ PyObject *model_on_batch(PyObject *object, PyObject *arguments, PyObject *keywor
     }
     cornu_status status = CORNU_OK;
     Py_BEGIN_ALLOW_THREADS;
-    status = open_trainer(self, &r.options);
+    status = open_trainer(self, &r.options.where);
     if (status == CORNU_OK)
         status = (train ? cornu_trainer_train : cornu_trainer_test)(self->trainer, &batch, &scores);
     Py_END_ALLOW_THREADS;
@@ -353,7 +353,7 @@ static bool count_samples(const cornu_model *m, const Py_buffer *in, const Py_bu
 }
 
 static const keyword predict_keywords[] = {
-    CORNU_WHERE_OPTIONS(KEYWORD_OPTION, run_call) /* where to run */
+    CORNU_WHERE_OPTIONS(KEYWORD_WHERE, run_call) /* where to run */
     {"batch", KEYWORD_INT, offsetof(run_call, options.batch)},
     {"keep", KEYWORD_FLAG, offsetof(run_call, keep)},
     {NULL, KEYWORD_INT, 0}};
@@ -363,7 +363,7 @@ PyObject *model_predict(PyObject *object, PyObject *arguments, PyObject *keyword
 {
     model_object *self = (model_object *)object;
     PyObject *inputs, *outputs;
-    run_call r = {.options = {.should_stop = should_stop}};
+    run_call r = {.options = {.size = sizeof r.options, .should_stop = should_stop}};
     Py_buffer in, out;
     int64_t count = 0;
     if (!PyArg_ParseTuple(arguments, "OO", &inputs, &outputs) ||
@@ -381,7 +381,7 @@ PyObject *model_predict(PyObject *object, PyObject *arguments, PyObject *keyword
     if (free_to_work) {
         Py_BEGIN_ALLOW_THREADS;
         if (keep)
-            status = open_trainer(self, &r.options);
+            status = open_trainer(self, &r.options.where);
         if (keep && status == CORNU_OK)
             status = cornu_trainer_predict(self->trainer, in.buf, count, out.buf);
         else if (status == CORNU_OK)

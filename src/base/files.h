@@ -5,6 +5,7 @@
 #define BASE_FILES_H
 
 #include "base/status.h"
+#include <cornu/trainer.h>
 #include <stdio.h>
 
 /* "PATH: cannot ACTION: No such file or directory", by errno's value `error`. */

@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include <cornu/tables.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Text from outside, made safe for a terminal. */
 #include "base/status.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <string.h>
 

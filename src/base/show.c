@@ -1,5 +1,6 @@
 #include "base/show.h"
 #include "base/status.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #include "base/status.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,52 @@ cornu_status status_prefix(cornu_status code, const char *format, ...)
     return code;
 }
 
-cornu_status status_reserve(const char *name, const uint64_t *reserved, size_t count)
+/* ---- structs that grow ------------------------------------------------------------------- */
+
+/* Larger than any struct of any version: a `size` above it was never set. */
+enum { STRUCT_MOST = 4096 };
+
+static size_t size_of(const void *caller)
 {
-    for (size_t i = 0; i < count; i++)
-        if (reserved[i] != 0)
+    return *(const size_t *)caller;
+}
+
+cornu_status struct_check(const char *name, const void *caller, size_t size)
+{
+    size_t found = size_of(caller);
+    if (found > sizeof(void *) && found <= STRUCT_MOST) /* sizeof a pointer is a slip */
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "%s.size: found %zu; expected sizeof the struct, %zu (set it first: {.size "
+                       "= sizeof x})",
+                       name, found, size);
+}
+
+cornu_status struct_read(const char *name, const void *caller, void *own, size_t size)
+{
+    size_t found = caller ? size_of(caller) : size;
+    memset(own, 0, size);
+    if (caller) {
+        TRY(struct_check(name, caller, size));
+        memcpy(own, caller, found < size ? found : size);
+    }
+    memcpy(own, &size, sizeof size);
+    for (size_t i = size; i < found; i++)
+        if (((const char *)caller)[i] != 0)
             return status_fail(CORNU_INVALID,
-                               "%s.reserved: found %#jx; expected 0 (made for a later cornu than "
-                               "this " CORNU_VERSION ", or not set to zero)",
-                               name, (uintmax_t)reserved[i]);
+                               "%s.size: found %zu, with a field set that only a later cornu than "
+                               "this " CORNU_VERSION " has; expected %zu, or 0 in it",
+                               name, found, size);
+    return CORNU_OK;
+}
+
+cornu_status struct_write(const char *name, void *caller, const void *own, size_t size)
+{
+    TRY(struct_check(name, caller, size));
+    size_t found = size_of(caller);
+    memset(caller, 0, found);
+    memcpy(caller, own, found < size ? found : size);
+    memcpy(caller, &found, sizeof found);
     return CORNU_OK;
 }
 

@@ -17,11 +17,20 @@ cornu_status status_prefix(cornu_status code, const char *format, ...)
 /* "found %d %s", n, PLURAL(n, "class", "classes") */
 #define PLURAL(count, one, many) ((count) == 1 ? (one) : (many))
 
-/* Fail unless the `reserved` member of the caller's options struct `name` is 0: a later cornu has
-   fields there, and this version cannot honour them. */
-#define CHECK_RESERVE(name, options) \
-    status_reserve(name, (options)->reserved, sizeof(options)->reserved / sizeof(uint64_t))
-cornu_status status_reserve(const char *name, const uint64_t *reserved, size_t count);
+/* The caller's structs begin with `size`, the sizeof of the form that the caller was compiled with,
+   which may be shorter or longer than this library's. Messages call the struct `name`. */
+
+/* Copy the caller's struct, NULL: all zero, to `own`, whose fields that the caller does not have
+   become 0. Fails if `size` cannot be right, or if a field that only the caller knows is not 0. */
+#define STRUCT_READ(name, caller, own) struct_read(name, caller, own, sizeof *(own))
+cornu_status struct_read(const char *name, const void *caller, void *own, size_t size);
+/* Check, before the work, that STRUCT_WRITE will have a place. */
+#define STRUCT_CHECK(name, caller) struct_check(name, caller, sizeof *(caller))
+cornu_status struct_check(const char *name, const void *caller, size_t size);
+/* Copy `own` to the caller's struct: as much as it has room for, and 0 for what only the caller
+   knows. */
+#define STRUCT_WRITE(name, caller, own) struct_write(name, caller, own, sizeof *(own))
+cornu_status struct_write(const char *name, void *caller, const void *own, size_t size);
 
 /* cornu_printable of a formatted line, at most PRINTABLE_MOST bytes. */
 enum { PRINTABLE_MOST = 4096 };

@@ -68,7 +68,7 @@ static cornu_status time_pictures(adviser *a)
 {
     input_pipeline f;
     sample_block samples;
-    cornu_data_loading l = {0};
+    cornu_data_loading l = {.size = sizeof l};
     const cornu_data *data = a->data.data;
     int64_t got = 1;
     double begin = clock_seconds();
@@ -129,12 +129,14 @@ static cornu_status open_data(adviser *a)
 {
     advise_report *r = a->report;
     const bench_options *o = &a->options->bench;
-    cornu_data_options find = {.folder = o->data,
-                               .background = true,
-                               .cache = "off",
-                               .other_data = o->data != NULL,
-                               .should_stop = should_stop,
-                               .user = (void *)(uintptr_t)o};
+    cornu_data_options find = {
+        .size = sizeof find,
+        .folder = o->data,
+        .other_data = o->data != NULL,
+        .should_stop = should_stop,
+        .user = (void *)(uintptr_t)o,
+        .images = &(cornu_folder_options){
+            .size = sizeof(cornu_folder_options), .background = true, .cache = "off"}};
     cornu_status status = cornu_data_open_for_model(a->model, &find, &a->data.data);
     const bench_workload *w = table_row(a->options->what);
     if (status == CORNU_NOT_FOUND && w && !o->data) {
@@ -305,8 +307,8 @@ static cornu_status add_row(adviser *a, const device_id *id, const cornu_device_
                         .measured_batch = x->batch,
                         .memory_free = (double)info->memory_free_bytes};
     snprintf(row->device, sizeof row->device, "%s", info->name);
-    session_options open = {.device = info->name,
-                            .exact_convolution = a->options->bench.exact_convolution};
+    session_options open = {.where.device = info->name,
+                            .where.exact_convolution = a->options->bench.exact_convolution};
     memory_need need;
     row->memory_needed = NAN;
     if (session_memory(a->model, &open, PLAN_TRAIN, r->batch, &need) == CORNU_OK)
@@ -325,7 +327,7 @@ static cornu_status add_rows(adviser *a)
 {
     advise_report *r = a->report;
     device_id id;
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     energy host;
     for (int i = 0; device_at(i, &id, &info); i++)
         TRY(add_row(a, &id, &info));

@@ -108,7 +108,7 @@ static cornu_status add_listed(bench *b, const char *names)
     for (const char *at = names; *at; at += *at == ',') {
         char name[64];
         device_id id;
-        cornu_device_info info = {0};
+        cornu_device_info info = {.size = sizeof info};
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), at);
         at += length;
@@ -131,7 +131,7 @@ static cornu_status choose_devices(bench *b)
 {
     const char *wanted = b->options->device;
     device_id id;
-    cornu_device_info info = {0};
+    cornu_device_info info = {.size = sizeof info};
     if (wanted && strchr(wanted, ','))
         return add_listed(b, wanted);
     if (!wanted || strcmp(wanted, "all") != 0) {

@@ -66,9 +66,9 @@ cornu_status candidate_memory(const bench_workload *w, const char *on, const ben
     cornu_model *model = NULL;
     memory_need need;
     int64_t batch;
-    session_options open = {.device = on,
-                            .precision = precision_on(on, options),
-                            .exact_convolution = options->exact_convolution};
+    session_options open = {.where.device = on,
+                            .where.precision = precision_on(on, options),
+                            .where.exact_convolution = options->exact_convolution};
     cornu_status status = open_model(w, options->batch, &model, &batch);
     if (status == CORNU_OK)
         status = session_memory(model, &open, PLAN_TRAIN, batch, &need);
@@ -84,10 +84,10 @@ cornu_status candidate_start(candidate *c, const bench_options *options)
     data_spec spec = {0};
     if (c->model->data)
         TRY(data_spec_read(c->model->data, &spec));
-    session_options open = {.device = c->device,
-                            .precision = c->precision,
-                            .exact_convolution = options->exact_convolution,
-                            .threads = options->threads,
+    session_options open = {.where.device = c->device,
+                            .where.precision = c->precision,
+                            .where.exact_convolution = options->exact_convolution,
+                            .where.threads = options->threads,
                             .augment = spec.augment};
     double begin = clock_seconds();
     TRY(session_open(c->model, &open, &c->session));
@@ -512,7 +512,7 @@ static bool is_mendable(cornu_status status)
 
 cornu_status bench_data_check(const bench_workload *w, const bench_options *options)
 {
-    const cornu_data_options find = {.folder = options->data};
+    const cornu_data_options find = {.size = sizeof find, .folder = options->data};
     cornu_model *model;
     data_location place = {0};
     TRY(cornu_model_open(w->name, &model));
@@ -548,7 +548,7 @@ static cornu_status open_inside(const bench_workload *w, const cornu_model *mode
 static void show_decoding(bench_data *d)
 {
     char line[256];
-    cornu_data_loading l;
+    cornu_data_loading l = {.size = sizeof l};
     double now = clock_seconds();
     if (!d->data || !d->options->on_notice || now < d->shown + SHOW_SECONDS ||
         cornu_data_loading_get(d->data, &l) != CORNU_OK)
@@ -571,11 +571,13 @@ static cornu_status find_real(bench_data *d, const cornu_model *model, bench_rep
 {
     const bench_workload *w = d->workload;
     const bench_options *options = d->options;
-    cornu_data_options find = {.folder = options->data,
-                               .background = true,
-                               .cache = IN_MEMORY,
-                               .should_stop = should_stop,
-                               .user = d};
+    cornu_data_options find = {
+        .size = sizeof find,
+        .folder = options->data,
+        .should_stop = should_stop,
+        .user = d,
+        .images = &(cornu_folder_options){
+            .size = sizeof(cornu_folder_options), .background = true, .cache = IN_MEMORY}};
     cornu_status status = find.folder ? open_inside(w, model, &find, report, &d->data)
                                       : cornu_data_open_for_model(model, &find, &d->data);
     if (status == CORNU_OK || !is_mendable(status))
@@ -590,7 +592,7 @@ static cornu_status find_real(bench_data *d, const cornu_model *model, bench_rep
 /* Decode the pictures of a folder. */
 static cornu_status decode_all(bench_data *d, bench_report *report)
 {
-    cornu_data_loading loading;
+    cornu_data_loading loading = {.size = sizeof loading};
     const cornu_data *data = d->data;
     if (!data->loader)
         return CORNU_OK;

@@ -296,7 +296,7 @@ static const double ROUND_SECONDS = 0.1;
 
 cornu_status tune_side_open(tune_side *s, const char *workload, const char *on, const char *tuning)
 {
-    session_options open = {.device = on, .tuning = tuning};
+    session_options open = {.where.device = on, .tuning = tuning};
     TRY(cornu_model_open(workload, &s->model));
     int64_t batch = s->model->batch > 0 ? s->model->batch : 32;
     s->model->training.position.seed = 1;

@@ -200,7 +200,7 @@ static void add_program(text *t)
 
 static void add_devices(text *t)
 {
-    cornu_device_info d;
+    cornu_device_info d = {.size = sizeof d};
     text_add(t, "devices\n");
     for (int i = 0; cornu_device_info_get(i, &d); i++) {
         text_add(t, "  %-14s %s", d.name, d.description);

@@ -5,6 +5,7 @@
 #include <cornu/cornu.h>
 #include <cornu/options.h>
 #include <cornu/report.h>
+#include <cornu/trainer.h>
 #include <stdio.h>
 
 /* Exit statuses: part of the command line's contract. */
@@ -87,8 +88,9 @@ typedef struct option {
 #define OPTION_NONE(...)
 /* Where to run: each command that runs a model reads these options into the library's struct. */
 #define WHERE_OPTIONS(of) CORNU_WHERE_OPTIONS(OPTION_ROW, of)
-/* All of cornu_fit_options that has a flag. */
+/* How to train, and what is written: all of cornu_fit_options that has a flag. */
 #define FIT_OPTIONS(of) CORNU_FIT_OPTIONS(OPTION_ROW, OPTION_NONE, of)
+#define FILE_OPTIONS(of) CORNU_FILE_OPTIONS(OPTION_ROW, of)
 
 /* How the files of an image folder become samples. */
 typedef struct data_choice {

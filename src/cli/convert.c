@@ -11,7 +11,7 @@ typedef struct conversion {
 
 static int open_in(const conversion *c, cornu_model **model)
 {
-    const cornu_weights_options options = {.names = c->names};
+    const cornu_weights_options options = {.size = sizeof options, .names = c->names};
     if (!c->recipe)
         return open_model_file(&command_convert, c->in, model);
     int status = exit_status(cornu_model_open(c->recipe, model));
@@ -21,8 +21,8 @@ static int open_in(const conversion *c, cornu_model **model)
 
 static cornu_status save(const conversion *c, const cornu_model *model)
 {
-    const cornu_weights_options weights = {.names = c->names};
-    const cornu_export_options network = {.preprocess = c->preprocess};
+    const cornu_weights_options weights = {.size = sizeof weights, .names = c->names};
+    const cornu_export_options network = {.size = sizeof network, .preprocess = c->preprocess};
     if (c->names && !c->recipe)
         return cornu_model_save_weights(model, c->out, &weights);
     return is_onnx_name(c->out) ? cornu_model_export_onnx(model, c->out, &network)

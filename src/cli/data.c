@@ -85,7 +85,7 @@ typedef struct picture_range {
 /* The range as in cornu_data_values. Returns the exit status. */
 static int find_range(const cornu_data *data, cornu_split split, picture_range *range)
 {
-    cornu_data_values v;
+    cornu_data_values v = {.size = sizeof v};
     int status = exit_status(cornu_data_values_get(data, split, &v));
     if (status != STATUS_OK)
         return status;
@@ -124,7 +124,7 @@ typedef struct sheet {
 
 static int measure(sheet *s, bool tests, const char *name)
 {
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     int64_t shape[3];
     int status = exit_status(cornu_data_info_get(s->data, &info));
     if (status == STATUS_OK)
@@ -238,7 +238,7 @@ typedef struct data_options {
 
 static int list(void)
 {
-    cornu_dataset_info info;
+    cornu_dataset_info info = {.size = sizeof info};
     char size[16];
     for (int i = 0; cornu_dataset_info_get(i, &info); i++) {
         print("%-14s %s\n%-14s ", info.name, info.title, "");
@@ -255,7 +255,7 @@ static int list(void)
 static int check_name(const char *name)
 {
     const char *names[64];
-    cornu_dataset_info info;
+    cornu_dataset_info info = {.size = sizeof info};
     struct stat s;
     int count = 0;
     for (; count < 63 && cornu_dataset_info_get(count, &info); count++) {
@@ -285,7 +285,8 @@ static int get(const char *name)
 {
     progress p;
     cornu_data *data = NULL;
-    cornu_data_options options = {.allow_download = true,
+    cornu_data_options options = {.size = sizeof options,
+                                  .allow_download = true,
                                   .on_progress = progress_download,
                                   .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
@@ -345,7 +346,7 @@ static int choose_sample(const cornu_data_info *info, int64_t index, bool tests,
 static int show_picture(const cornu_data *data, cornu_split split, int64_t index,
                         const int64_t shape[3], float *values, const char *png)
 {
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     picture_range range;
     int label;
     int64_t count = shape[0] * shape[1] * shape[2];
@@ -369,7 +370,7 @@ static int show_picture(const cornu_data *data, cornu_split split, int64_t index
 
 static int show_sample(const cornu_data *data, int64_t index, const data_options *o)
 {
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     cornu_split split = CORNU_TRAIN;
     int64_t shape[3], bytes = 0;
     int status = exit_status(cornu_data_info_get(data, &info));
@@ -400,13 +401,16 @@ static int open_for_sheet(const cornu_model *model, const char *name, progress *
         status = sheet_check(name, 1, shape);
     if (status != STATUS_OK)
         return status;
-    cornu_data_options options = {.image_height = shape[0],
-                                  .image_width = shape[1],
-                                  .image_channels = shape[2],
-                                  .cache = "off",
+    cornu_data_options options = {.size = sizeof options,
                                   .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
-                                  .user = p};
+                                  .user = p,
+                                  .images =
+                                      &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                              .height = shape[0],
+                                                              .width = shape[1],
+                                                              .channels = shape[2],
+                                                              .cache = "off"}};
     return exit_status(cornu_data_open(name, &options, data));
 }
 
@@ -434,7 +438,11 @@ static int show_one(const char *name, int64_t index, const data_options *o)
     progress p;
     cornu_data *data = NULL;
     cornu_data_options options = {
-        .cache = "off", .should_stop = interrupt_asked, .on_notice = progress_notice, .user = &p};
+        .size = sizeof options,
+        .should_stop = interrupt_asked,
+        .on_notice = progress_notice,
+        .user = &p,
+        .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .cache = "off"}};
     progress_open(&p, false);
     interrupt_watch(&p);
     int status = check_name(name);

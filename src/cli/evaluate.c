@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include <cornu/images.h>
 #include <cornu/report.h>
+#include <cornu/tables.h>
 #include <cornu/trainer.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static int64_t longer(int64_t a, int64_t b)
 /* "3 cat", or "3"; "none" of -1. */
 static void name_class(const cornu_report *r, int64_t index, char shown[256])
 {
-    cornu_class_scores s = {.name = NULL};
+    cornu_class_scores s = {.size = sizeof s, .name = NULL};
     char name[200] = "";
     if (index < 0) {
         snprintf(shown, 256, "none");
@@ -60,7 +61,7 @@ static int name_columns(const cornu_report *r, int64_t classes)
 
 static void print_class(const cornu_report *r, int64_t index, int columns)
 {
-    cornu_class_scores s;
+    cornu_class_scores s = {.size = sizeof s};
     char shown[256];
     if (cornu_report_class(r, index, &s) != CORNU_OK)
         return;
@@ -145,7 +146,7 @@ static void print_confusions(const cornu_report *r, int columns)
     print_padded("predicted as", columns);
     print("  %9s  of the class\n", "samples");
     for (int64_t i = 0; i < count; i++) {
-        cornu_class_scores s;
+        cornu_class_scores s = {.size = sizeof s};
         if (cornu_report_class(r, all[i].truth, &s) != CORNU_OK)
             return;
         name_class(r, all[i].truth, shown);
@@ -162,7 +163,7 @@ static void print_confusions(const cornu_report *r, int columns)
    confusions if the matrix would be too wide. */
 static void print_scores(const cornu_report *r)
 {
-    cornu_report_info info;
+    cornu_report_info info = {.size = sizeof info};
     if (cornu_report_info_get(r, &info) != CORNU_OK)
         return;
     const int columns = name_columns(r, info.classes);
@@ -214,7 +215,7 @@ static int write_report(const cornu_report *r, const cornu_data *data, const tol
     }
     if (!t->misclassified || status != STATUS_OK)
         return status;
-    cornu_report_info info;
+    cornu_report_info info = {.size = sizeof info};
     status = exit_status(cornu_report_write_misclassified(r, data, 0, t->misclassified));
     if (status == STATUS_OK)
         status = exit_status(cornu_report_info_get(r, &info));
@@ -227,8 +228,8 @@ static int write_report(const cornu_report *r, const cornu_data *data, const tol
 static int evaluate(cornu_model *model, const cornu_data *data, cornu_run_options options,
                     const told *t, evaluation *e)
 {
-    cornu_data_info info;
-    cornu_scores scores = {0};
+    cornu_data_info info = {.size = sizeof info};
+    cornu_scores scores = {.size = sizeof scores};
     cornu_report *r = NULL;
     cornu_status status = cornu_data_info_get(data, &info);
     if (status != CORNU_OK)
@@ -277,7 +278,7 @@ static int check_pictures(const cornu_data *data, const told *t)
 static int run(int argc, char **argv)
 {
     const char *where = NULL;
-    cornu_run_options o = {.device = NULL};
+    cornu_run_options o = {.size = sizeof o};
     told t = {.misclassified = NULL};
     const option options[] = {
         DATA_OPTION(where),
@@ -288,14 +289,14 @@ static int run(int argc, char **argv)
          &t.misclassified, 0, 0},
         {"top", "K", "report: how many are among the K likeliest classes (5)", OPTION_INT, &o.top_k,
          1, 1000000},
-        WHERE_OPTIONS(o) /* where to run */
+        WHERE_OPTIONS(o.where) /* where to run */
         {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
         {.name = NULL}};
     operands found;
     int status;
     if (!options_parse(&command_evaluate, options, argc, argv, 1, 1, "one MODEL", &found,
                        &status) ||
-        !device_is_there(o.device, o.precision, &status) || !can_tell(&t, &status))
+        !device_is_there(o.where.device, o.where.precision, &status) || !can_tell(&t, &status))
         return status;
     if (o.top_k && !t.report.asked)
         return fail_usage(&command_evaluate, "found --top alone; expected --report, too");
@@ -308,7 +309,8 @@ static int run(int argc, char **argv)
     interrupt_watch(&e.progress);
     status = open_model_file(&command_evaluate, found.item[0], &model);
     if (status == STATUS_OK) /* before data is read */
-        status = exit_status(cornu_evaluate_check(model, &(cornu_run_options){.device = o.device}));
+        status = exit_status(cornu_evaluate_check(
+            model, &(cornu_run_options){.size = sizeof o, .where.device = o.where.device}));
     if (status == STATUS_OK)
         status = open_data(model, where, false, &files, &e.progress, &data);
     if (status == STATUS_OK)

@@ -136,7 +136,7 @@ static bool is_one_of(const char *token, const char *list)
 /* A word of a synopsis or of an option's value: what it stands for, or what it is. */
 static void add_token(choice *c, const char *token)
 {
-    cornu_dataset_info set;
+    cornu_dataset_info set = {.size = sizeof set};
     c->files = c->files || is_one_of(token, "FILE DIR RECIPE MODEL IMAGE NAME");
     for (int i = 0; strncmp(token, "WORKLOAD", 8) == 0 && cornu_workload_name(i); i++)
         add_word(c, cornu_workload_name(i));

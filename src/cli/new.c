@@ -5,6 +5,8 @@
 #include "cli/cli.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
+#include <cornu/model.h>
+#include <cornu/tables.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -139,7 +141,7 @@ static bool write_path(const new_data *d, const new_recipe *r, const char *key, 
 
 static bool write_source(const new_data *d, const new_recipe *r, FILE *f)
 {
-    cornu_dataset_info set;
+    cornu_dataset_info set = {.size = sizeof set};
     for (int i = 0; cornu_dataset_info_get(i, &set); i++)
         if (strcmp(set.name, d->what) == 0)
             return write_string("  name", d->what, f);
@@ -258,7 +260,7 @@ static void look_at(const char *path, sizes *s)
 {
     uint8_t *pixels = NULL;
     int64_t shape[3];
-    const cornu_image_options as_they_are = {.height = 0};
+    const cornu_image_options as_they_are = {.size = sizeof as_they_are, .height = 0};
     if (cornu_image_load(path, NULL, 0, &as_they_are, &pixels, shape) != CORNU_OK)
         return; /* training leaves it out, too, and says so */
     s->height[s->count] = shape[0];
@@ -312,7 +314,7 @@ static int look_at_pictures(new_data *d)
 static int look_at_data(new_data *d)
 {
     int64_t shape[3];
-    cornu_data_loading loading;
+    cornu_data_loading loading = {.size = sizeof loading};
     int status = exit_status(cornu_data_loading_get(d->data, &loading));
     if (status != STATUS_OK)
         return status;
@@ -395,13 +397,16 @@ static int say_what_follows(const new_data *d, const new_recipe *r)
    the folder contains. */
 static int open_as(new_data *d, double split, progress *p)
 {
-    cornu_data_options options = {.background = true,
+    cornu_data_options options = {.size = sizeof options,
                                   .brief = true,
-                                  .cache = "off",
-                                  .validation_split = split,
                                   .should_stop = interrupt_asked,
                                   .on_notice = split > 0 ? NULL : progress_notice,
-                                  .user = p};
+                                  .user = p,
+                                  .images =
+                                      &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                              .background = true,
+                                                              .cache = "off",
+                                                              .validation_split = split}};
     cornu_data_close(d->data);
     d->data = NULL;
     d->split = split;
@@ -438,7 +443,7 @@ static int make(const char *given, const char *what)
 {
     char file[4096], name[4096];
     progress p;
-    new_data d = {.what = what};
+    new_data d = {.what = what, .info.size = sizeof d.info};
     new_recipe r = {.name = name, .file = file};
     progress_open(&p, false);
     interrupt_watch(&p);

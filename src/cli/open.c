@@ -2,6 +2,7 @@
 #include "cli/train.h"
 #include <cornu/exchange.h>
 #include <cornu/images.h>
+#include <cornu/model.h>
 #include <cornu/tables.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,22 +23,25 @@ int open_data(const cornu_model *model, const char *what, bool download, const d
     const char *slash = c->beside ? strrchr(c->beside, '/') : NULL;
     if (slash)
         snprintf(beside, sizeof beside, "%.*s", (int)(slash - c->beside + 1), c->beside);
-    cornu_data_options options = {.folder = what,
+    cornu_data_options options = {.size = sizeof options,
+                                  .folder = what,
                                   .allow_download = download,
-                                  .strict = c->strict,
-                                  .whole = c->whole,
                                   .brief = true,
                                   .fraction = c->fraction,
-                                  .background = c->background,
                                   .other_data = c->other_data,
-                                  .workers = (int)c->workers,
-                                  .cache = c->cache,
                                   .ranks = c->ranks,
-                                  .cache_folder = beside,
                                   .on_progress = progress_download,
                                   .should_stop = interrupt_asked,
                                   .on_notice = progress_notice,
-                                  .user = p};
+                                  .user = p,
+                                  .images =
+                                      &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                              .strict = c->strict,
+                                                              .whole = c->whole,
+                                                              .background = c->background,
+                                                              .workers = (int)c->workers,
+                                                              .cache = c->cache,
+                                                              .cache_folder = beside}};
     cornu_status status = cornu_data_open_for_model(model, &options, data);
     progress_break(p);
     return exit_status(status);
@@ -64,7 +68,7 @@ static double percent_of(double seconds, const cornu_data_loading *l)
 
 void print_loading(const cornu_data *data, const cornu_progress *epoch)
 {
-    cornu_data_loading l;
+    cornu_data_loading l = {.size = sizeof l};
     if (cornu_data_loading_get(data, &l) != CORNU_OK || l.files == 0)
         return;
     print("images: %lld decoded", (long long)l.decoded);
@@ -163,7 +167,7 @@ static int open_model(const train_options *o, cornu_model **model)
 int train_prepare(const train_options *o, cornu_model *model)
 {
     const char *skip[sizeof o->skip.item / sizeof *o->skip.item + 1] = {NULL};
-    const cornu_weights_options weights = {.names = o->names, .skip = skip};
+    const cornu_weights_options weights = {.size = sizeof weights, .names = o->names, .skip = skip};
     int status = STATUS_OK;
     memcpy(skip, o->skip.item, sizeof o->skip.item);
     if (o->learning_rate.text)
@@ -203,7 +207,7 @@ static void say_unused(progress *p, const char *name, const char *why)
 
 void train_say_unused(const train_options *o, const cornu_data *data, progress *p)
 {
-    cornu_data_loading l = {.files = 0};
+    cornu_data_loading l = {.size = sizeof l, .files = 0};
     bool pictures = cornu_data_loading_get(data, &l) == CORNU_OK && l.files > 0;
     const char *of_pictures = o->files.cache     ? "cache"
                               : o->files.workers ? "workers"

@@ -4,6 +4,7 @@
 #include <cornu/data.h>
 #include <cornu/images.h>
 #include <cornu/report.h>
+#include <cornu/tables.h>
 #include <cornu/trainer.h>
 #include <dirent.h>
 #include <errno.h>
@@ -204,6 +205,7 @@ static int measure(prediction *p)
     p->outputs = elements(shape, rank);
     int64_t larger = p->inputs > p->outputs ? p->inputs : p->outputs;
     p->most = BATCH_FLOATS / larger < 1 ? 1 : BATCH_FLOATS / larger;
+    p->rows.info.size = sizeof p->rows.info;
     return exit_status(cornu_model_output_info(p->model, &p->rows.info));
 }
 
@@ -343,6 +345,7 @@ static int predict_files(waiting *w, const operands *found, bool ended_by_nul)
 static int predict_images(prediction *p, const operands *found, bool ended_by_nul)
 {
     waiting w = {.p = p};
+    w.reading.size = sizeof w.reading;
     int status = exit_status(cornu_model_image_options(p->model, &w.reading));
     if (status == STATUS_OK)
         status = predict_files(&w, found, ended_by_nul);
@@ -431,7 +434,7 @@ static int predict_data(prediction *p, const char *where)
     progress told = {.epoch = -1, .rows = rows_go_to_stdout(&p->rows)};
     const data_choice files = {.whole = where != NULL};
     cornu_data *data = NULL;
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     int status =
         exit_status(cornu_predict_check(p->model, 1, &p->options)); /* before reading data */
     if (status == STATUS_OK)
@@ -493,14 +496,14 @@ static bool check(const predict_options *o, const operands *found, int *status)
     else if (o->csv && o->json)
         *status = fail_usage(&command_predict, "found --csv and --json; expected one of them");
     else
-        return device_is_there(o->run.device, o->run.precision, status) &&
+        return device_is_there(o->run.where.device, o->run.where.precision, status) &&
                (!to || strcmp(to, "-") == 0 || can_write(to, status));
     return false;
 }
 
 static int run(int argc, char **argv)
 {
-    predict_options o = {.run = {.should_stop = interrupt_asked}, .top = 3};
+    predict_options o = {.run = {.size = sizeof o.run, .should_stop = interrupt_asked}, .top = 3};
     const option options[] = {
         DATA_OPTION(o.data),
         {"count", "N", "of --data, only the first N samples", OPTION_INT, &o.count, 1, INT64_MAX},
@@ -510,7 +513,7 @@ static int run(int argc, char **argv)
         {"json", "FILE", "the same as a JSON array", OPTION_TEXT, &o.json, 0, 0},
         {"null", NULL, "file names on standard input end in NUL, not in newline", OPTION_FLAG,
          &o.ended_by_nul, 0, 0},
-        WHERE_OPTIONS(o.run) /* where to run */
+        WHERE_OPTIONS(o.run.where) /* where to run */
         {"batch", "N", "samples of a step", OPTION_INT, &o.run.batch, 1, INT32_MAX},
         {.name = NULL}};
     operands found;

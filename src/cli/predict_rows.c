@@ -3,6 +3,7 @@
 #include "base/show.h"
 #include "cli/predict.h"
 #include <cornu/report.h>
+#include <cornu/tables.h>
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>

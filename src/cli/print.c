@@ -245,7 +245,7 @@ static bool is_precision(const char *name)
 
 const char *devices_here(char *names, size_t size)
 {
-    cornu_device_info d;
+    cornu_device_info d = {.size = sizeof d};
     bool gpu = false;
     size_t length = 0;
     *names = 0;
@@ -263,7 +263,7 @@ const char *devices_here(char *names, size_t size)
 bool device_is_there(const char *name, const char *precision, int *status)
 {
     char there[256] = "", missing[sizeof(((cornu_device_info *)0)->reason)] = "";
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     if (!is_precision(precision)) {
         *status =
             fail(STATUS_USAGE, "--precision %s: unknown; expected fp32, tf32 or bf16", precision);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/show.h"
 #include "cli/cli.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>

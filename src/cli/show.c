@@ -10,7 +10,7 @@
 static int print_json(void)
 {
     json_t *list = json_array();
-    cornu_device_info d;
+    cornu_device_info d = {.size = sizeof d};
     for (int i = 0; cornu_device_info_get(i, &d); i++)
         json_array_append_new(
             list,
@@ -43,7 +43,7 @@ static void print_details(const cornu_device_info *d)
 
 static void print_table(void)
 {
-    cornu_device_info d;
+    cornu_device_info d = {.size = sizeof d};
     char memory[16], all[16];
     for (int i = 0; cornu_device_info_get(i, &d); i++) {
         if (!d.available && !*d.description) {
@@ -130,9 +130,9 @@ const command command_summary = {"summary",
 
 static int run_explain(int argc, char **argv)
 {
-    cornu_explain_options o = {.threads = 0};
+    cornu_explain_options o = {.size = sizeof o, .where.threads = 0};
     const option options[] = {
-        WHERE_OPTIONS(o) /* where to run */
+        WHERE_OPTIONS(o.where) /* where to run */
         {"batch", "N", "samples of a step", OPTION_INT, &o.batch, 1, INT32_MAX},
         {"ranks", "N", "the step of one of N ranks, with what they send", OPTION_SMALL, &o.ranks, 1,
          1024},
@@ -148,7 +148,7 @@ static int run_explain(int argc, char **argv)
     char *table = NULL;
     if (!options_parse(&command_explain, options, argc, argv, 1, 1, "one RECIPE or WORKLOAD",
                        &found, &status) ||
-        !device_is_there(o.device, o.precision, &status))
+        !device_is_there(o.where.device, o.where.precision, &status))
         return status;
     status = exit_status(cornu_model_open(found.item[0], &model));
     if (status == STATUS_OK)

@@ -27,8 +27,8 @@ static void make_table(train_options *o, option table[TABLE_MOST])
 {
     const option options[] = {
         DATA_OPTION(o->data),
-        WHERE_OPTIONS(o->fit) /* where to run */
-        FIT_OPTIONS(o->fit)   /* how to train */
+        WHERE_OPTIONS(o->fit.where) /* where to run */
+        FIT_OPTIONS(o->fit)         /* how to train */
         {"exact", NULL, "a workload as it was published, whatever classes --data has", OPTION_FLAG,
          &o->exact, 0, 0},
         {"learning-rate", "R", "in place of the recipe's", OPTION_REAL, &o->learning_rate, 0, 0},
@@ -41,22 +41,15 @@ static void make_table(train_options *o, option table[TABLE_MOST])
         {"skip", "LAYER", "of --init: leave this layer out, whose weights do not fit", OPTION_LIST,
          &o->skip, 0, 0},
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
-        {"save", "FILE", "write the model here: at the end, each epoch, on Ctrl-C", OPTION_TEXT,
-         &o->fit.save, 0, 0},
+        FILE_OPTIONS(o->fit) /* what is written */
         {"no-save", NULL, "write no model; else a new file here, at the end or on Ctrl-C",
          OPTION_FLAG, &o->no_save, 0, 0},
         {"max-time", "T", "finish the current step and stop after 90s, 10m, 1h30m", OPTION_TIME,
          &o->max_time, 0, 0},
         {"resume", "FILE", "go on where this model file stopped", OPTION_TEXT, &o->resume, 0, 0},
-        {"log", "FILE", "write a CSV row an epoch", OPTION_TEXT, &o->fit.log, 0, 0},
-        {"log-steps", NULL, "write a row a step instead", OPTION_FLAG, &o->fit.log_steps, 0, 0},
-        {"tensorboard", "DIR", "write event files for TensorBoard here", OPTION_TEXT,
-         &o->fit.tensorboard, 0, 0},
         {"html", "FILE", "write a page with curves at the end", OPTION_TEXT, &o->html, 0, 0},
         {"plot", NULL, "draw curves in the terminal, below the last epoch", OPTION_FLAG, &o->plot,
          0, 0},
-        {"output", "DIR", "folder for the files that the recipe itself names", OPTION_TEXT,
-         &o->fit.output, 0, 0},
         FOLDER_OPTIONS(o->files),
         {"sweep", "KEY=LIST", "a run for each of these: seed=1..8, learning_rate=0.1,0.01, ...",
          OPTION_LIST, &o->sweep, 0, 0},
@@ -109,9 +102,9 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
     else if (o->fit.log_steps && !o->fit.log)
         *status = fail_usage(&command_train, "found --log-steps alone; expected --log FILE, too");
     else
-        return device_is_there(o->fit.device, o->fit.precision, status) && leave_to_speaker(o) &&
-               can_write(o->fit.save, status) && can_write(o->fit.log, status) &&
-               can_write(o->html, status);
+        return device_is_there(o->fit.where.device, o->fit.where.precision, status) &&
+               leave_to_speaker(o) && can_write(o->fit.save, status) &&
+               can_write(o->fit.log, status) && can_write(o->html, status);
     return false;
 }
 
@@ -227,7 +220,7 @@ static bool time_is_over(const training *t)
 static bool should_stop(void *user)
 {
     training *t = user;
-    cornu_position now = {.step = 0};
+    cornu_position now = {.size = sizeof now, .step = 0};
     (void)cornu_model_position(t->model, &now);
     interrupt_hold();
     t->step = now.step;
@@ -248,7 +241,7 @@ static void on_save(void *user, const cornu_saving *now)
 /* "step 35 of epoch 2" */
 static void print_position(FILE *f, const cornu_model *model)
 {
-    cornu_position p = {.step = 0};
+    cornu_position p = {.size = sizeof p, .step = 0};
     (void)cornu_model_position(model, &p);
     if (p.step == 0 && p.epoch > 0)
         print_to(f, "epoch %lld", (long long)p.epoch);
@@ -387,7 +380,7 @@ static int train(training *t, const cornu_data *data)
 
 static int run(int argc, char **argv)
 {
-    train_options o = {0};
+    train_options o = {.fit.size = sizeof o.fit};
     option table[TABLE_MOST];
     training t = {.options = &o, .table = table, .began = clock_seconds()};
     plot curves = {.count = 0};

@@ -6,6 +6,7 @@
 #include "cli/trials.h"
 #include <cornu/data.h>
 #include <cornu/images.h>
+#include <cornu/model.h>
 #include <cornu/parallel.h>
 #include <cornu/tables.h>
 #include <cornu/trainer.h>
@@ -240,7 +241,7 @@ static void read_log(const sweep *s, int trial)
 static bool is_done(const sweep *s, int trial, const char *path)
 {
     cornu_model *model = NULL;
-    cornu_position p = {.epoch = 0};
+    cornu_position p = {.size = sizeof p, .epoch = 0};
     trial_result *r = &s->results[trial];
     int64_t wanted = s->options->fit.epochs;
     for (int i = 0; i < s->trials->lists; i++)
@@ -351,7 +352,7 @@ static int64_t bytes_with_batch(const sweep *s, const cornu_model *model, int64_
 /* Bytes for the largest batch, which is at most the number of samples. */
 static int64_t training_bytes(const sweep *s, const cornu_model *model, const cornu_data *data)
 {
-    cornu_data_info info = {.count = {0}};
+    cornu_data_info info = {.size = sizeof info, .count = {0}};
     (void)cornu_data_info_get(data, &info);
     int64_t samples = most(info.count[CORNU_TRAIN], 1);
     int64_t bytes = bytes_with_batch(s, model, least(s->options->fit.batch, samples));
@@ -367,8 +368,8 @@ static int64_t training_bytes(const sweep *s, const cornu_model *model, const co
 
 static int64_t data_bytes(const cornu_data *data)
 {
-    cornu_data_info info;
-    cornu_data_values values;
+    cornu_data_info info = {.size = sizeof info};
+    cornu_data_values values = {.size = sizeof values};
     int64_t all = 0;
     if (cornu_data_info_get(data, &info) != CORNU_OK)
         return 0;
@@ -385,7 +386,7 @@ static int64_t data_bytes(const cornu_data *data)
 /* The processor, whatever device trains. */
 static cornu_device_info processor(void)
 {
-    cornu_device_info info = {.threads = 1};
+    cornu_device_info info = {.size = sizeof info, .threads = 1};
     for (int i = 0; cornu_device_info_get(i, &info) && strcmp(info.name, "cpu") != 0; i++)
         ;
     return info;
@@ -413,13 +414,13 @@ static void plan_jobs(sweep *s, int64_t bytes, int beside)
     int64_t cores = most(cpu.threads / beside, 1);
     int count = cornu_ranks_count(s->ranks), rank = cornu_ranks_number(s->ranks);
     int64_t own = (s->trials->count - rank + count - 1) / count;
-    int64_t wanted = o->jobs                 ? o->jobs
-                     : is_gpu(o->fit.device) ? 1
-                                             : most(cores / most(o->fit.threads, 1), 1);
+    int64_t wanted = o->jobs                       ? o->jobs
+                     : is_gpu(o->fit.where.device) ? 1
+                                                   : most(cores / most(o->fit.where.threads, 1), 1);
     int64_t jobs = most(least(wanted, own), 1);
     int64_t fit = runs_that_fit(bytes, cpu.memory_free_bytes / beside);
     s->at_once = (int)least(jobs, fit);
-    s->threads = o->fit.threads ? o->fit.threads : most(cores / s->at_once, 1);
+    s->threads = o->fit.where.threads ? o->fit.where.threads : most(cores / s->at_once, 1);
     if (fit < jobs && !o->quiet)
         print("memory for %d of %d runs at a time: each may need %s, and %s is free\n", s->at_once,
               (int)jobs, memory_human((double)bytes, each),
@@ -595,7 +596,7 @@ static int open_once(sweep *s, int64_t *bytes)
 {
     cornu_model *model = NULL;
     cornu_data *data = NULL;
-    cornu_data_loading loading = {.files = 0};
+    cornu_data_loading loading = {.size = sizeof loading, .files = 0};
     int status = open_first(s, &model, &data);
     if (status == STATUS_OK) {
         (void)cornu_data_loading_get(data, &loading);

@@ -78,15 +78,13 @@ static cornu_status read_section(const char *section, data_spec *spec)
 static cornu_status open_batch(const cornu_data *data, cornu_split split, const int64_t *index,
                                int64_t count, const cornu_batch_options *options, batch *b)
 {
-    if (options)
-        TRY(CHECK_RESERVE("cornu_batch_options", options));
-    TRY(read_section(options ? options->section : NULL, &b->spec));
+    cornu_batch_options o;
+    TRY(STRUCT_READ("cornu_batch_options", options, &o));
+    TRY(read_section(o.section, &b->spec));
     TRY(as_images(data, split, &b->images));
     if (b->spec.scale > 0)
         b->images.x_scale = (float)b->spec.scale;
-    b->input = (step_input){.samples = &b->images,
-                            .seed = options ? options->seed : 0,
-                            .epoch = options ? options->epoch : 0};
+    b->input = (step_input){.samples = &b->images, .seed = o.seed, .epoch = o.epoch};
     b->index = index;
     b->elements = shape_elements(&b->images.x_shape);
     for (int64_t i = 0; i < count; i++)

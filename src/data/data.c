@@ -88,21 +88,21 @@ cornu_status data_set_classes(cornu_data *data, const char *const *names, int co
 
 cornu_status cornu_data_info_get(const cornu_data *data, cornu_data_info *info)
 {
+    cornu_data_info own = {.size = sizeof own};
     if (!data || !info)
         return status_fail(CORNU_INVALID,
                            "cornu_data_info_get: found NULL; expected data and info");
-    memset(info, 0, sizeof *info);
-    info->name = data->name ? data->name : "";
-    info->folder = data->folder ? data->folder : "";
+    own.name = data->name ? data->name : "";
+    own.folder = data->folder ? data->folder : "";
     for (int i = 0; i < 2; i++)
-        info->count[i] =
+        own.count[i] =
             data->stream ? 0 : data_usable(data, (cornu_split)i, 0, data->block[i].count);
     const shape *s = &data->block[data->block[0].count > 0 ? 0 : 1].x_shape;
-    info->rank = s->rank;
-    memcpy(info->shape, s->dim, (size_t)s->rank * sizeof *s->dim);
-    info->class_count = data->class_count;
-    info->generated = data->generated;
-    return CORNU_OK;
+    own.rank = s->rank;
+    memcpy(own.shape, s->dim, (size_t)s->rank * sizeof *s->dim);
+    own.class_count = data->class_count;
+    own.generated = data->generated;
+    return STRUCT_WRITE("cornu_data_info", info, &own);
 }
 
 cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_arrays *arrays)
@@ -111,22 +111,22 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
         return status_fail(CORNU_INVALID,
                            "cornu_data_view: found no data, arrays or split; expected all three");
     const sample_block *b = &data->block[split];
-    *arrays = (cornu_arrays){.count = b->count, .rank = b->x_shape.rank};
+    cornu_arrays own = {.size = sizeof own, .count = b->count, .rank = b->x_shape.rank};
     if (data->loader || data->stream || b->x_shape.rank > 4)
         return status_fail(CORNU_UNSUPPORTED, "%s: its samples do not lie in memory as arrays",
                            data->name ? data->name : "data");
-    memcpy(arrays->shape, b->x_shape.dim, (size_t)b->x_shape.rank * sizeof *arrays->shape);
+    memcpy(own.shape, b->x_shape.dim, (size_t)b->x_shape.rank * sizeof *own.shape);
     if (b->x_type == SAMPLE_U8)
-        arrays->pixels = b->x;
+        own.pixels = b->x;
     else
-        arrays->values = b->x;
+        own.values = b->x;
     if (b->y_type == SAMPLE_I32)
-        arrays->labels = b->y;
+        own.labels = b->y;
     else
-        arrays->targets = b->y;
-    arrays->target_size = arrays->targets ? shape_elements(&b->y_shape) : 0;
-    arrays->weights = b->weight;
-    return CORNU_OK;
+        own.targets = b->y;
+    own.target_size = own.targets ? shape_elements(&b->y_shape) : 0;
+    own.weights = b->weight;
+    return STRUCT_WRITE("cornu_arrays", arrays, &own);
 }
 
 cornu_status data_check_there(const cornu_data *data)
@@ -194,7 +194,6 @@ static cornu_status check_numbers_fit(const cornu_arrays *a, const char *split)
 
 static cornu_status check_arrays(const cornu_arrays *a, const char *split)
 {
-    TRY(CHECK_RESERVE(split, a));
     if (a->count < 1)
         return status_fail(CORNU_INVALID, "%s.count: found %lld; expected at least 1", split,
                            (long long)a->count);
@@ -292,15 +291,17 @@ static cornu_status copy_arrays(cornu_data *data, cornu_split split, const cornu
     return CORNU_OK;
 }
 
-static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu_arrays *a,
+static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu_arrays *arrays,
                                 bool copies)
 {
     const char *name = split == CORNU_TRAIN ? "train" : "test";
-    TRY(data_block_of(a, name, &data->block[split]));
-    data->scaled |= a->scale > 0;
-    data->fewer_classes |= a->fewer_classes;
-    TRY(check_numbers(data, a, name));
-    return copies ? copy_arrays(data, split, a) : CORNU_OK;
+    cornu_arrays a;
+    TRY(STRUCT_READ(name, arrays, &a));
+    TRY(data_block_of(&a, name, &data->block[split]));
+    data->scaled |= a.scale > 0;
+    data->fewer_classes |= a.fewer_classes;
+    TRY(check_numbers(data, &a, name));
+    return copies ? copy_arrays(data, split, &a) : CORNU_OK;
 }
 
 /* Both splits must have the same shape and types, as one network reads them. */
@@ -375,21 +376,27 @@ cornu_status cornu_data_stream(const cornu_stream *source, cornu_data **out)
 {
     cornu_status status;
     cornu_data *data = NULL;
-    if (!source || !out || !source->next)
-        return status_fail(CORNU_INVALID,
-                           "cornu_data_stream: found NULL; expected a stream with next");
+    cornu_stream own;
+    cornu_arrays like;
+    if (!source || !out)
+        return status_fail(CORNU_INVALID, "cornu_data_stream: found NULL; expected a stream");
     *out = NULL;
-    TRY(CHECK_RESERVE("cornu_stream", source));
-    if (source->batches < 0 || source->batches > INT32_MAX)
+    TRY(STRUCT_READ("cornu_stream", source, &own));
+    if (!own.next || !own.like)
+        return status_fail(CORNU_INVALID,
+                           "cornu_data_stream: found NULL; expected a stream with next and like");
+    TRY(STRUCT_READ("like", own.like, &like));
+    if (own.batches < 0 || own.batches > INT32_MAX)
         return status_fail(CORNU_INVALID, "batches: found %jd; expected 0 to %d",
-                           (intmax_t)source->batches, INT32_MAX);
+                           (intmax_t)own.batches, INT32_MAX);
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(memory_copy_string("stream", &data->name));
     TRY_GOTO(memory_copy_string("", &data->folder));
     TRY_GOTO(memory_new(1, sizeof *data->stream, "stream", &data->stream));
-    data->stream->source = *source;
-    TRY_GOTO(data_block_of(&source->like, "like", &data->block[CORNU_TRAIN]));
-    data->scaled = source->like.scale > 0;
+    own.like = NULL; /* the caller may free it now */
+    data->stream->source = own;
+    TRY_GOTO(data_block_of(&like, "like", &data->block[CORNU_TRAIN]));
+    data->scaled = like.scale > 0;
     *out = data;
     data = NULL;
 done:
@@ -420,13 +427,14 @@ cornu_status data_stream_next(const cornu_data *data, sample_block *batch)
     const struct stream *s = data->stream;
     const sample_block *like = &data->block[CORNU_TRAIN];
     const float x_scale = batch->x_scale;
-    cornu_arrays arrays = {0};
-    cornu_status status = s->source.next(s->source.user, &arrays);
+    cornu_arrays given = {.size = sizeof given}, arrays;
+    cornu_status status = s->source.next(s->source.user, &given);
     batch->count = 0;
     if (status == CORNU_STOPPED)
         return status_fail(CORNU_STOPPED, "stopped by the stream of batches");
     if (status != CORNU_OK)
         return status_fail(status, "the stream's next failed (%s)", cornu_status_name(status));
+    TRY(STRUCT_READ("a batch of the stream", &given, &arrays));
     if (arrays.count == 0)
         return CORNU_OK;
     TRY(data_block_of(&arrays, "a batch of the stream", batch));

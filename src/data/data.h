@@ -5,6 +5,7 @@
 #include "base/doc.h"
 #include "step/samples.h"
 #include <cornu/data.h>
+#include <cornu/images.h>
 
 struct tensor_file;
 struct loader;
@@ -133,8 +134,9 @@ cornu_status augment_spec_read(const doc *map, data_spec *spec);
 
 /* The options of a read. */
 typedef struct data_request {
-    cornu_data_options options; /* all zero without options of the caller */
-    double scale;               /* as in data_spec */
+    cornu_data_options options; /* all zero without options of the caller; .images is NULL */
+    cornu_folder_options images;
+    double scale; /* as in data_spec */
     /* of image folders */
     int64_t height, width, channels;
     const struct image_filter *filter;

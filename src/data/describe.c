@@ -122,18 +122,17 @@ cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
     TRY(data_check_there(data));
     const sample_block *block = &data->block[split];
     int64_t count = block->count * shape_elements(&block->x_shape);
-    *values =
-        (cornu_data_values){.bytes = block->x_type == SAMPLE_U8, .scale = (double)block->x_scale};
-    if (count == 0)
-        return CORNU_OK;
-    if (data->loader)
-        values->high = UINT8_MAX; /* most are not decoded yet */
-    else if (values->bytes)
-        range_of_bytes(block->x, count, values);
-    else
-        range_of_floats(block->x, count, values);
-    shown_range(values);
-    return CORNU_OK;
+    cornu_data_values own = {
+        .size = sizeof own, .bytes = block->x_type == SAMPLE_U8, .scale = (double)block->x_scale};
+    if (count > 0 && data->loader)
+        own.high = UINT8_MAX; /* most are not decoded yet */
+    else if (count > 0 && own.bytes)
+        range_of_bytes(block->x, count, &own);
+    else if (count > 0)
+        range_of_floats(block->x, count, &own);
+    if (count > 0)
+        shown_range(&own);
+    return STRUCT_WRITE("cornu_data_values", values, &own);
 }
 
 /* ---- as text ---------------------------------------------------------------------------- */
@@ -141,7 +140,7 @@ cornu_status cornu_data_values_get(const cornu_data *data, cornu_split split,
 static cornu_status add_split(const cornu_data *data, cornu_split split, text *t)
 {
     static const char *const names[] = {"train", "test"};
-    cornu_data_values v;
+    cornu_data_values v = {.size = sizeof v};
     char shown[128], *classes = NULL;
     const sample_block *block = &data->block[split];
     if (data_usable(data, split, 0, block->count) == 0)

@@ -189,19 +189,20 @@ static cornu_status read_location(data_location *location, const data_request *r
 cornu_status data_request_read(const cornu_data_options *options, data_request *request)
 {
     *request = (data_request){.scale = -1};
-    if (options)
-        request->options = *options;
-    const cornu_data_options *o = &request->options;
-    TRY(CHECK_RESERVE("cornu_data_options", o));
-    request->height = o->image_height ? o->image_height : 150;
-    request->width = o->image_width ? o->image_width : 150;
-    request->channels = o->image_channels ? o->image_channels : 3;
+    TRY(STRUCT_READ("cornu_data_options", options, &request->options));
+    TRY(STRUCT_READ("cornu_folder_options", request->options.images, &request->images));
+    request->options.images = NULL; /* which is the caller's */
+    const cornu_folder_options *o = &request->images;
+    const double fraction = request->options.fraction;
+    request->height = o->height ? o->height : 150;
+    request->width = o->width ? o->width : 150;
+    request->channels = o->channels ? o->channels : 3;
     if (request->height < 1 || request->width < 1 || request->height > 10000 ||
         request->width > 10000)
         return status_fail(CORNU_INVALID, "image size %lldx%lld; expected 1 to 10000",
                            (long long)request->height, (long long)request->width);
     if (request->channels != 1 && request->channels != 3)
-        return status_fail(CORNU_INVALID, "image_channels: found %lld; expected 1 or 3",
+        return status_fail(CORNU_INVALID, "channels: found %lld; expected 1 or 3",
                            (long long)request->channels);
     if (o->workers < 0 || o->workers > 256)
         return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
@@ -216,10 +217,9 @@ cornu_status data_request_read(const cornu_data_options *options, data_request *
         return status_fail(CORNU_INVALID,
                            "validation_split: found %g; expected a share of at least 0 and below 1",
                            o->validation_split);
-    if (!(o->fraction >= 0 && o->fraction <= 1))
+    if (!(fraction >= 0 && fraction <= 1))
         return status_fail(CORNU_INVALID,
-                           "fraction: found %g; expected a share above 0 and at most 1",
-                           o->fraction);
+                           "fraction: found %g; expected a share above 0 and at most 1", fraction);
     request->filter = image_filter_named(o->interpolation);
     if (!request->filter)
         return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
@@ -257,24 +257,24 @@ done:
    input. */
 static void size_images(const data_spec *spec, const shape *input, data_request *request)
 {
-    const cornu_data_options *o = &request->options;
+    cornu_folder_options *o = &request->images;
     shape picture;
     bool is_picture = shape_picture(input, &picture);
-    if (!o->image_height && (spec->image_size[0] || is_picture))
+    if (!o->height && (spec->image_size[0] || is_picture))
         request->height = spec->image_size[0] ? spec->image_size[0] : picture.dim[0];
-    if (!o->image_width && (spec->image_size[1] || is_picture))
+    if (!o->width && (spec->image_size[1] || is_picture))
         request->width = spec->image_size[1] ? spec->image_size[1] : picture.dim[1];
-    if (!o->image_channels && (spec->channels || is_picture))
+    if (!o->channels && (spec->channels || is_picture))
         request->channels = spec->channels ? spec->channels : picture.dim[2];
     if (!o->interpolation)
         request->filter = image_filter_named(spec->interpolation);
     request->table_x = spec->x;
     request->table_y = spec->y;
-    request->options.keep_aspect_ratio = o->keep_aspect_ratio || spec->keep_aspect_ratio;
+    o->keep_aspect_ratio = o->keep_aspect_ratio || spec->keep_aspect_ratio;
     if (!(o->validation_split > 0) && !o->whole)
         request->validation_split = spec->validation_split;
-    request->options.strict = o->strict || spec->strict;
-    request->options.workers = o->workers ? o->workers : (int)spec->workers;
+    o->strict = o->strict || spec->strict;
+    o->workers = o->workers ? o->workers : (int)spec->workers;
 }
 
 /* Resolve a recipe's file: or folder: where --data is `first`: that name inside `first`, or else (a
@@ -433,12 +433,12 @@ static cornu_status match_shape(cornu_data *data, const cornu_model *model)
 
 /* Warn that pictures that trained the model are among the data, which is used as a whole. */
 static void notice_trained(const cornu_data *data, const data_spec *spec, const cornu_model *model,
-                           const cornu_data_options *options)
+                           const data_request *request)
 {
     const char *path = model->training.data_path;
-    if (options->whole && spec->validation_split > 0 && path && data->origin &&
+    if (request->images.whole && spec->validation_split > 0 && path && data->origin &&
         !strcmp(path, data->origin))
-        data_notice(options,
+        data_notice(&request->options,
                     "%s: the model was trained on this folder, and all its pictures are taken; "
                     "where none is named (no --data), only the share of %g that was set apart",
                     data->name, spec->validation_split);
@@ -466,7 +466,7 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(read_location(&location, &request, data));
     TRY_GOTO(match_shape(data, model));
-    notice_trained(data, &spec, model, &request.options);
+    notice_trained(data, &spec, model, &request);
     data->scaled = spec.scale > 0;
     for (int split = 0; split < 2; split++)
         TRY_GOTO(data_samples_for(data, (cornu_split)split, model, &data->block[split]));

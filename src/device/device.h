@@ -49,8 +49,8 @@ typedef struct step_input {
     const int64_t *index; /* [plan batch] indices of the samples */
     uint64_t seed;
     int64_t iteration; /* optimizer steps taken before this one; keys dropout */
-    int64_t first; /* position of the first sample in the step's whole batch, of which this may be a
-                  part; keys dropout */
+    int64_t first; /* position of the first sample in the whole batch, of which this may be a few;
+                      keys dropout */
     int64_t epoch; /* keys augmentation */
     float learning_rate;
 } step_input;

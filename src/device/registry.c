@@ -111,7 +111,9 @@ cornu_status device_find(const char *name, device_id *out)
 bool cornu_device_info_get(int index, cornu_device_info *info)
 {
     device_id id;
-    return index >= 0 && info && device_at(index, &id, info);
+    cornu_device_info own;
+    return index >= 0 && info && device_at(index, &id, &own) &&
+           STRUCT_WRITE("cornu_device_info", info, &own) == CORNU_OK;
 }
 
 cornu_status device_isa(const char **name)

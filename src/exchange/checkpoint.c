@@ -5,6 +5,7 @@
 #include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "parallel/distribution.h"
+#include <cornu/tables.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -716,7 +717,7 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
     const json_t *divided = json_object_get(object, "shards"); /* older files have none */
     p.shards = 1;
     if (divided && (!count_from_json(divided, &p.shards) ||
-                    shards_check(p.shards, SHARDS_MOST, NULL) != CORNU_OK))
+                    shards_check(p.shards, CORNU_SHARDS_MAX, NULL) != CORNU_OK))
         return fail_key(path, "shards", "a power of two, 1 to 1024");
     const json_t *dtype = json_object_get(object, "wire"); /* older files have none */
     if (dtype && (!json_is_string(dtype) ||
@@ -780,7 +781,10 @@ cornu_status cornu_model_position(const cornu_model *model, cornu_position *out)
         return status_fail(CORNU_INVALID,
                            "cornu_model_position: found NULL; expected a model and a place");
     const position *p = &model->training.position;
-    *out = (cornu_position){
-        .iterations = p->iterations, .epoch = p->epoch, .step = p->step, .epochs = p->epochs};
-    return CORNU_OK;
+    const cornu_position own = {.size = sizeof own,
+                                .iterations = p->iterations,
+                                .epoch = p->epoch,
+                                .step = p->step,
+                                .epochs = p->epochs};
+    return STRUCT_WRITE("cornu_position", out, &own);
 }

@@ -36,16 +36,15 @@ cornu_status import_onnx(const char *path, cornu_model **out)
 cornu_status cornu_model_export_onnx(const cornu_model *model, const char *path,
                                      const cornu_export_options *options)
 {
-    static const cornu_export_options defaults;
-    const cornu_export_options *o = options ? options : &defaults;
+    cornu_export_options o;
     if (!model || !path)
         return status_fail(CORNU_INVALID,
                            "cornu_model_export_onnx: found NULL; expected a model and a path");
-    TRY(CHECK_RESERVE("cornu_export_options", o));
+    TRY(STRUCT_READ("cornu_export_options", options, &o));
     if (!model->initialized)
         return status_fail(CORNU_INVALID,
                            "%s: found a model without weights; expected one that was initialized, "
                            "loaded or trained",
                            path);
-    return write(model, path, o);
+    return write(model, path, &o);
 }

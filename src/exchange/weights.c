@@ -130,14 +130,13 @@ cornu_status cornu_model_load_weights(cornu_model *model, const char *path)
 cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
                                          const cornu_weights_options *options)
 {
-    static const cornu_weights_options defaults;
-    const cornu_weights_options *o = options ? options : &defaults;
+    cornu_weights_options own, *const o = &own;
     tensor_file *f;
     bool torch;
     if (!model || !path)
         return status_fail(CORNU_INVALID,
                            "cornu_model_load_weights: found NULL; expected a model and a path");
-    TRY(CHECK_RESERVE("cornu_weights_options", o));
+    TRY(STRUCT_READ("cornu_weights_options", options, &own));
     TRY(check_matching(o, path));
     TRY(check_names(o->names, path, &torch));
     if (path_has_ending(path, ".onnx"))
@@ -153,13 +152,12 @@ cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
 cornu_status cornu_model_save_weights(const cornu_model *model, const char *path,
                                       const cornu_weights_options *options)
 {
-    static const cornu_weights_options defaults;
-    const cornu_weights_options *o = options ? options : &defaults;
+    cornu_weights_options own, *const o = &own;
     bool torch;
     if (!model || !path)
         return status_fail(CORNU_INVALID,
                            "cornu_model_save_weights: found NULL; expected a model and a path");
-    TRY(CHECK_RESERVE("cornu_weights_options", o));
+    TRY(STRUCT_READ("cornu_weights_options", options, &own));
     TRY(check_names(o->names, path, &torch));
     TRY(checkpoint_check(path, "cornu_model_save_weights"));
     if (!model->initialized)

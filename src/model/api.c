@@ -223,11 +223,14 @@ cornu_status cornu_model_weight_info(const cornu_model *model, int index, cornu_
     TRY(find_weight(model, index, &v));
     if (!info)
         return status_fail(CORNU_INVALID, "%s: found no place for its description", v->name);
-    *info = (cornu_weight_info){
-        .name = v->name, .rank = v->shape.rank, .count = v->count, .trainable = v->trainable};
+    cornu_weight_info own = {.size = sizeof own,
+                             .name = v->name,
+                             .rank = v->shape.rank,
+                             .count = v->count,
+                             .trainable = v->trainable};
     for (int i = 0; i < v->shape.rank; i++)
-        info->shape[i] = v->shape.dim[i];
-    return CORNU_OK;
+        own.shape[i] = v->shape.dim[i];
+    return STRUCT_WRITE("cornu_weight_info", info, &own);
 }
 
 static cornu_status check_count(const variable *v, const void *values, int64_t count)

@@ -7,6 +7,7 @@
 #include "model/compile.h"
 #include "model/emit.h"
 #include "model/state.h"
+#include <cornu/model.h>
 
 typedef struct layer layer;
 

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "model/model.h"
+#include <cornu/tables.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 
 cornu_status shards_check_count(int64_t count)
 {
-    if (count < 1 || count > SHARDS_MOST || (count & (count - 1)) != 0)
+    if (count < 1 || count > CORNU_SHARDS_MAX || (count & (count - 1)) != 0)
         return status_fail(CORNU_INVALID, "shards: found %jd; expected a power of two, 1 to %d",
-                           (intmax_t)count, SHARDS_MOST);
+                           (intmax_t)count, CORNU_SHARDS_MAX);
     return CORNU_OK;
 }
 

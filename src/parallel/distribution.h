@@ -7,15 +7,14 @@
 
 #include "parallel/ranks.h"
 #include "step/plan.h"
+#include <cornu/options.h>
 
 /* ---- users' options ---- */
 
-enum { SHARDS_MOST = 1024 };
-
-/* CORNU_INVALID unless it is a power of two, 1 to SHARDS_MOST. */
+/* CORNU_INVALID unless it is a power of two, 1 to CORNU_SHARDS_MAX. */
 cornu_status shards_check_count(int64_t count);
-/* CORNU_INVALID unless `count` is a power of two, 1 to SHARDS_MOST, a multiple of the number of
-   ranks (may be NULL), and at most the samples of a batch. */
+/* CORNU_INVALID unless `count` is a power of two, 1 to CORNU_SHARDS_MAX, a multiple of the number
+   of ranks (may be NULL), and at most the samples of a batch. */
 cornu_status shards_check(int64_t count, int64_t batch, const cornu_ranks *ranks);
 /* "fp32" (NULL too) or "bf16". */
 cornu_status gradient_dtype_find(const char *name, bool *bf16);

@@ -1,5 +1,6 @@
 #include "report/csv.h"
 #include "base/files.h"
+#include <cornu/tables.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include <cornu/data.h>
 #include <cornu/report.h>
 #include <cornu/tables.h>
+#include <cornu/trainer.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +291,7 @@ static void say_answer(const run_page *p, char *line, size_t size)
 /* "data: ..., 60000 training and 10000 test samples" */
 static void say_data(const run_page *p, char *line, size_t size)
 {
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     *line = 0;
     if (p->data && cornu_data_info_get(p->data, &info) == CORNU_OK)
         snprintf(line, size, "Data: %.200s, %lld training and %lld test samples%s.", info.name,

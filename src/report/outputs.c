@@ -26,10 +26,10 @@ cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info
         return status_fail(CORNU_INVALID, "cornu_model_output_info: found NULL; expected a model "
                                           "and a place for what its outputs are");
     int64_t outputs = shape_elements(&model->output);
-    *info = (cornu_output_info){.kind = kind_of(model), .classes = outputs};
-    if (outputs == 1 && info->kind == CORNU_OUTPUT_PROBABILITY)
-        info->classes = 2;
-    return CORNU_OK;
+    cornu_output_info own = {.size = sizeof own, .kind = kind_of(model), .classes = outputs};
+    if (outputs == 1 && own.kind == CORNU_OUTPUT_PROBABILITY)
+        own.classes = 2;
+    return STRUCT_WRITE("cornu_output_info", info, &own);
 }
 
 /* ---- values ----------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static void from_logits(const cornu_model *m, const float *outputs, int64_t coun
 cornu_status cornu_model_class_values(const cornu_model *model, const float *outputs, int64_t count,
                                       float *values)
 {
-    cornu_output_info info;
+    cornu_output_info info = {.size = sizeof info};
     if (!model || !outputs || !values || count < 0)
         return status_fail(CORNU_INVALID,
                            "cornu_model_class_values: found NULL or %jd samples; "
@@ -82,7 +82,7 @@ static bool comes_after(const float *values, int64_t i, int64_t before)
 int64_t cornu_model_top_classes(const cornu_model *model, const float *values, int64_t most,
                                 cornu_class_value *top)
 {
-    cornu_output_info info;
+    cornu_output_info info = {.size = sizeof info};
     int64_t before = -1, found = 0;
     if (!values || !top || cornu_model_output_info(model, &info) != CORNU_OK)
         return 0;

@@ -13,7 +13,7 @@
 
 cornu_status report_check(const cornu_model *model, const cornu_data *data)
 {
-    cornu_output_info info;
+    cornu_output_info info = {.size = sizeof info};
     char shown[128];
     const shape *s = &model->output;
     TRY(cornu_model_output_info(model, &info));
@@ -71,7 +71,7 @@ static cornu_status copy_names(cornu_report *r, const cornu_model *model, const 
 cornu_status report_open(const cornu_model *model, const cornu_data *data, cornu_split split,
                          int64_t top_k, cornu_report **out)
 {
-    cornu_output_info info;
+    cornu_output_info info = {.size = sizeof info};
     *out = NULL;
     TRY(report_check(model, data));
     TRY(cornu_model_output_info(model, &info));
@@ -272,22 +272,24 @@ cornu_status cornu_report_info_get(const cornu_report *r, cornu_report_info *inf
 {
     if (!r || !info)
         return fail_null("cornu_report_info_get");
-    *info = (cornu_report_info){.classes = r->classes,
-                                .samples = r->samples,
-                                .errors = (int64_t)r->error_count,
-                                .top_k = r->top_k};
+    cornu_report_info own = {.size = sizeof own,
+                             .classes = r->classes,
+                             .samples = r->samples,
+                             .errors = (int64_t)r->error_count,
+                             .top_k = r->top_k};
     for (int64_t i = 0; i < r->classes; i++) {
-        info->correct += cell(r, i, i);
-        info->undecided += cell(r, i, r->classes);
+        own.correct += cell(r, i, i);
+        own.undecided += cell(r, i, r->classes);
     }
-    info->accuracy = ratio((double)info->correct, (double)r->samples);
-    info->top_k_accuracy = ratio((double)r->top_correct, (double)r->samples);
-    return CORNU_OK;
+    own.accuracy = ratio((double)own.correct, (double)r->samples);
+    own.top_k_accuracy = ratio((double)r->top_correct, (double)r->samples);
+    return STRUCT_WRITE("cornu_report_info", info, &own);
 }
 
 static void score_class(const cornu_report *r, int64_t index, cornu_class_scores *s)
 {
-    *s = (cornu_class_scores){.name = r->names ? r->names[index] : NULL};
+    *s = (cornu_class_scores){.size = sizeof(cornu_class_scores),
+                              .name = r->names ? r->names[index] : NULL};
     for (int64_t i = 0; i < r->classes; i++)
         s->predicted += cell(r, i, index);
     for (int64_t i = 0; i <= r->classes; i++)
@@ -301,9 +303,10 @@ static void score_class(const cornu_report *r, int64_t index, cornu_class_scores
 static void average(const cornu_report *r, bool weighted, cornu_class_scores *mean)
 {
     double weights = weighted ? (double)r->samples : (double)r->classes;
-    *mean = (cornu_class_scores){.name = weighted ? "weighted avg" : "macro avg"};
+    *mean = (cornu_class_scores){.size = sizeof(cornu_class_scores),
+                                 .name = weighted ? "weighted avg" : "macro avg"};
     for (int64_t i = 0; i < r->classes; i++) {
-        cornu_class_scores s;
+        cornu_class_scores s = {.size = sizeof s};
         score_class(r, i, &s);
         double weight = weighted ? (double)s.support : 1;
         mean->precision += weight * s.precision;
@@ -324,11 +327,12 @@ cornu_status cornu_report_class(const cornu_report *r, int64_t index, cornu_clas
     if (index < CORNU_WEIGHTED_AVERAGE || index >= r->classes)
         return status_fail(CORNU_INVALID, "class: found %jd; expected 0 to %jd, or an average",
                            (intmax_t)index, (intmax_t)r->classes - 1);
+    cornu_class_scores own = {.size = sizeof own};
     if (index >= 0)
-        score_class(r, index, scores);
+        score_class(r, index, &own);
     else
-        average(r, index == CORNU_WEIGHTED_AVERAGE, scores);
-    return CORNU_OK;
+        average(r, index == CORNU_WEIGHTED_AVERAGE, &own);
+    return STRUCT_WRITE("cornu_class_scores", scores, &own);
 }
 
 int64_t cornu_report_count(const cornu_report *r, int64_t truth, int64_t predicted)
@@ -365,12 +369,13 @@ cornu_status cornu_report_error_get(const cornu_report *r, int64_t index, cornu_
         return status_fail(CORNU_INVALID, "misclassified sample: found %jd; expected 0 to %jd",
                            (intmax_t)index, (intmax_t)r->error_count - 1);
     const report_error *e = &r->errors[index];
-    *error = (cornu_report_error){.sample = e->sample,
-                                  .truth = e->truth,
-                                  .predicted = e->predicted,
-                                  .value = (double)e->value,
-                                  .file = e->file};
-    return CORNU_OK;
+    const cornu_report_error own = {.size = sizeof own,
+                                    .sample = e->sample,
+                                    .truth = e->truth,
+                                    .predicted = e->predicted,
+                                    .value = (double)e->value,
+                                    .file = e->file};
+    return STRUCT_WRITE("cornu_report_error", error, &own);
 }
 
 /* ---- JSON ------------------------------------------------------------------------- */
@@ -393,7 +398,7 @@ static json_t *index_of(int64_t index)
 
 static json_t *scores_of(const cornu_report *r, int64_t index)
 {
-    cornu_class_scores s;
+    cornu_class_scores s = {.size = sizeof s};
     if (cornu_report_class(r, index, &s) != CORNU_OK)
         return NULL;
     return json_pack("{s:f, s:f, s:f, s:I}", "precision", s.precision, "recall", s.recall,
@@ -458,7 +463,7 @@ static json_t *list_errors(const cornu_report *r)
 
 cornu_status cornu_report_json(const cornu_report *r, char **out)
 {
-    cornu_report_info info;
+    cornu_report_info info = {.size = sizeof info};
     if (!r || !out)
         return status_fail(CORNU_INVALID,
                            "cornu_report_json: found NULL; expected a report and a place for it");

@@ -8,6 +8,7 @@
 #include <cornu/data.h>
 #include <cornu/images.h>
 #include <cornu/report.h>
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static const char *const axes = "rows: true class   columns: predicted class";
 
 static void title_text(const cornu_report *r, char line[160])
 {
-    cornu_report_info info;
+    cornu_report_info info = {.size = sizeof info};
     (void)cornu_report_info_get(r, &info);
     snprintf(line, 160, "accuracy %.4f (%jd of %jd %s)", info.accuracy, (intmax_t)info.correct,
              (intmax_t)info.samples, PLURAL(info.samples, "sample", "samples"));
@@ -296,7 +297,8 @@ cornu_status cornu_report_write_misclassified(const cornu_report *r, const cornu
     if (most < 0 || most > TILES_MOST)
         return status_fail(CORNU_INVALID, "most: found %jd; expected 0 to %d", (intmax_t)most,
                            TILES_MOST);
-    sheet s = {.report = r, .data = data, .count = most ? most : TILES};
+    sheet s = {
+        .range.size = sizeof s.range, .report = r, .data = data, .count = most ? most : TILES};
     if (s.count > (int64_t)r->error_count)
         s.count = (int64_t)r->error_count;
     TRY(cornu_data_values_get(data, r->split, &s.range));

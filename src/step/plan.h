@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "step/samples.h"
+#include <cornu/images.h>
 
 typedef enum op_kind {
 #define OP(id, name, inputs, outputs, flops, tolerance) OP_##id,

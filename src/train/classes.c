@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "model/compile.h"
 #include <cornu/data.h>
+#include <cornu/tables.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

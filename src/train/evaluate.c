@@ -13,7 +13,8 @@
 
 void scores_open(const cornu_model *model, cornu_scores *scores)
 {
-    *scores = (cornu_scores){.count = model->metric_count + 1, .name[0] = "loss"};
+    *scores =
+        (cornu_scores){.size = sizeof *scores, .count = model->metric_count + 1, .name[0] = "loss"};
     for (int i = 0; i < model->metric_count; i++)
         scores->name[i + 1] = metric_name(&model->metrics[i]);
     for (int i = 0; i < scores->count; i++)
@@ -270,7 +271,6 @@ cornu_status session_evaluate(session *s, const evaluation *e, cornu_scores *sco
 
 static cornu_status check_options(const cornu_run_options *o)
 {
-    TRY(CHECK_RESERVE("cornu_run_options", o));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
@@ -296,7 +296,9 @@ static cornu_status check_classes(const cornu_model *model, const cornu_data *da
     TRY(classes_match(model, data, CLASSES_TO_EVALUATE, &numbers));
     cornu_status status = classes_without_samples(model, data, o->split, &numbers, &missing);
     if (status == CORNU_OK && *missing)
-        data_notice(&(cornu_data_options){.on_notice = o->on_notice, .user = o->user},
+        data_notice(&(cornu_data_options){.size = sizeof(cornu_data_options),
+                                          .on_notice = o->on_notice,
+                                          .user = o->user},
                     "%s: no pictures of %s", data->name, missing);
     free(missing);
     classes_free(&numbers);
@@ -308,7 +310,7 @@ static cornu_status evaluate(cornu_model *model, const cornu_run_options *o, con
                              cornu_scores *scores)
 {
     session *s;
-    TRY(session_open(model, &(session_options){WHERE_OF(o)}, &s));
+    TRY(session_open(model, &(session_options){.where = o->where}, &s));
     scores_open(model, scores);
     cornu_status status = session_evaluate(s, e, scores);
     session_close(s);
@@ -349,25 +351,33 @@ static cornu_status evaluate_data(cornu_model *model, const cornu_data *data,
 cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
                             const cornu_run_options *options, cornu_scores *scores)
 {
-    static const cornu_run_options defaults;
+    cornu_run_options o;
+    cornu_scores own = {.size = sizeof own};
     if (!model || !data || !scores)
         return status_fail(CORNU_INVALID, "cornu_evaluate: found NULL; expected model, data and "
                                           "a place for the scores");
-    return evaluate_data(model, data, options ? options : &defaults, scores, NULL);
+    TRY(STRUCT_CHECK("cornu_scores", scores));
+    TRY(STRUCT_READ("cornu_run_options", options, &o));
+    TRY(evaluate_data(model, data, &o, &own, NULL));
+    return STRUCT_WRITE("cornu_scores", scores, &own);
 }
 
 cornu_status cornu_evaluate_report(cornu_model *model, const cornu_data *data,
                                    const cornu_run_options *options, cornu_scores *scores,
                                    cornu_report **report)
 {
-    static const cornu_run_options defaults;
-    cornu_scores own;
+    cornu_run_options o;
+    cornu_scores own = {.size = sizeof own};
     if (!model || !data || !report)
         return status_fail(CORNU_INVALID, "cornu_evaluate_report: found NULL; expected model, data "
                                           "and a place for the report");
     *report = NULL;
-    cornu_status status =
-        evaluate_data(model, data, options ? options : &defaults, scores ? scores : &own, report);
+    if (scores)
+        TRY(STRUCT_CHECK("cornu_scores", scores));
+    TRY(STRUCT_READ("cornu_run_options", options, &o));
+    cornu_status status = evaluate_data(model, data, &o, &own, report);
+    if (status == CORNU_OK && scores)
+        status = STRUCT_WRITE("cornu_scores", scores, &own);
     if (status != CORNU_OK) {
         cornu_report_close(*report);
         *report = NULL;
@@ -440,15 +450,14 @@ cornu_status session_predict(session *s, const cornu_run_options *o, const float
 cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                            const cornu_run_options *options, float *outputs)
 {
-    static const cornu_run_options defaults;
-    const cornu_run_options *o = options ? options : &defaults;
+    cornu_run_options own, *const o = &own;
     if (!model || !inputs || !outputs)
         return status_fail(CORNU_INVALID,
                            "cornu_predict: found NULL; expected model, inputs and outputs");
     if (count <= 0)
         return status_fail(CORNU_INVALID, "count: found %jd samples; expected at least one",
                            (intmax_t)count);
-    TRY(CHECK_RESERVE("cornu_run_options", o));
+    TRY(STRUCT_READ("cornu_run_options", options, &own));
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
@@ -457,7 +466,7 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
     batch = batch < count ? batch : count;
     session *s;
-    TRY(session_open(model, &(session_options){WHERE_OF(o)}, &s));
+    TRY(session_open(model, &(session_options){.where = o->where}, &s));
     cornu_status status = session_predict(s, o, inputs, count, batch, outputs);
     session_close(s);
     return status;

@@ -96,11 +96,11 @@ static cornu_status measure(explained *e)
 {
     device *d = session_device(e->session);
     device_limits again;
-    TRY(roofline_measure(d, e->options->precision, e->options->threads, &e->limits));
+    TRY(roofline_measure(d, e->options->where.precision, e->options->where.threads, &e->limits));
     TRY(time_plan(e));
     if (d->ops->limits && !d->ops->probe)
         return CORNU_OK;
-    TRY(roofline_measure(d, e->options->precision, e->options->threads, &again));
+    TRY(roofline_measure(d, e->options->where.precision, e->options->where.threads, &again));
     roofline_raise(&e->limits, &again);
     return CORNU_OK;
 }
@@ -346,11 +346,11 @@ static cornu_status divide_among_ranks(explained *e)
         return status_fail(CORNU_INVALID,
                            "explain: found %s for one rank; expected ranks, 2 or more",
                            o->shard_optimizer ? "shard-optimizer" : "gradient-dtype");
-    if (ranks < 0 || ranks > SHARDS_MOST || (ranks & (ranks - 1)) != 0 || ranks > e->batch)
+    if (ranks < 0 || ranks > CORNU_SHARDS_MAX || (ranks & (ranks - 1)) != 0 || ranks > e->batch)
         return status_fail(CORNU_INVALID,
                            "ranks: found %d, and batches of %jd; expected a power of two, 1 to %d, "
                            "and at least a sample for each",
-                           ranks, (intmax_t)e->batch, SHARDS_MOST);
+                           ranks, (intmax_t)e->batch, CORNU_SHARDS_MAX);
     if (ranks <= 1)
         return CORNU_OK;
     e->how.shards = e->how.ranks = ranks;
@@ -363,25 +363,25 @@ static cornu_status divide_among_ranks(explained *e)
 
 cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *options, char **out)
 {
-    static const cornu_explain_options defaults = {0};
+    cornu_explain_options own;
     cornu_status status;
     text t = {0};
     if (!model || !out)
         return status_fail(CORNU_INVALID, "cornu_explain: found NULL; expected a model and a "
                                           "place for the text");
     *out = NULL;
-    explained e = {.options = options ? options : &defaults, .model = model};
-    TRY(CHECK_RESERVE("cornu_explain_options", e.options));
+    TRY(STRUCT_READ("cornu_explain_options", options, &own));
+    explained e = {.options = &own, .model = model};
     if (!model->compiled)
         return status_fail(CORNU_INVALID, "%s: found no compile section; a training step needs one",
                            model->name ? model->name : "model");
-    if (e.options->batch < 0 || e.options->threads < 0)
+    if (own.batch < 0 || own.where.threads < 0)
         return status_fail(CORNU_INVALID, "explain: found a negative batch or number of threads");
     e.batch = e.options->batch > 0 ? e.options->batch : model->batch > 0 ? model->batch : 32;
     data_spec spec = {0};
     if (model->data)
         TRY(data_spec_read(model->data, &spec));
-    session_options open = {WHERE_OF(e.options)};
+    session_options open = {.where = own.where};
     open.augment = spec.augment;
     TRY_GOTO(open_session(&e, &open));
     TRY_GOTO(divide_among_ranks(&e));

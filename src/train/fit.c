@@ -150,7 +150,7 @@ static cornu_status start_session(fit_run *run)
 {
     data_spec data;
     TRY(data_spec_read(run->state.model->data, &data));
-    session_options options = {WHERE_OF(run->options)};
+    session_options options = {.where = run->options->where};
     options.augment = data.augment;
     if (!run->options->resume)
         TRY(features_learn(run->state.model, &run->input));
@@ -161,7 +161,7 @@ static cornu_status start_session(fit_run *run)
     TRY(fit_upload(run));
     shards_options of_shards = {.count = run->spec.shards,
                                 .ranks = run->options->ranks,
-                                .threads = run->options->threads,
+                                .threads = run->options->where.threads,
                                 .bf16 = run->gradients_bf16,
                                 .divides = run->spec.shard_optimizer};
     TRY(shards_open(run->state.session, &of_shards, &run->state.shards));
@@ -280,27 +280,27 @@ static cornu_status fit(fit_run *run)
 }
 
 /* Only rank 0 writes files. */
-static const cornu_fit_options *options_of_rank(const cornu_fit_options *o, cornu_fit_options *own)
+static void leave_files_to_rank_0(cornu_fit_options *own)
 {
-    if (cornu_ranks_number(o->ranks) == 0)
-        return o;
-    *own = *o;
-    own->save = own->save_stopped = own->log = own->output = own->tensorboard = NULL;
-    own->log_steps = false;
-    return own;
+    if (cornu_ranks_number(own->ranks) == 0)
+        return;
+#define LEAVE(options, type, field, ...) (options)->field = 0;
+    CORNU_FILE_OPTIONS(LEAVE, own)
+#undef LEAVE
+    own->save_stopped = NULL;
 }
 
 cornu_status cornu_fit(cornu_model *model, const cornu_data *data, const cornu_fit_options *options,
                        cornu_history **history)
 {
-    static const cornu_fit_options defaults;
     if (history)
         *history = NULL;
     if (!model || !data)
         return status_fail(CORNU_INVALID, "cornu_fit: found NULL; expected a model and data");
-    cornu_fit_options own;
-    const cornu_fit_options *o = options_of_rank(options ? options : &defaults, &own);
-    TRY(cornu_ranks_end(o->ranks, CHECK_RESERVE("cornu_fit_options", o)));
+    cornu_fit_options own, *const o = &own;
+    cornu_status read = STRUCT_READ("cornu_fit_options", options, &own);
+    TRY(cornu_ranks_end(o->ranks, read));
+    leave_files_to_rank_0(&own);
     TRY(cornu_ranks_end(o->ranks, session_check_free(model)));
     fit_run run = {.options = o,
                    .pass = -1,

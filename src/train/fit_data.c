@@ -256,8 +256,8 @@ static cornu_status claim_device(claims *c, const fit_run *run)
     TRY(device_isa(&isa));
     TRY(session_tuning(run->state.session, &tuning));
     claim(c, "device", "%s", session_device(run->state.session)->ops->name);
-    claim(c, "precision", "%s", o->precision ? o->precision : "fp32");
-    claim(c, "convolutions", "%s", o->exact_convolution ? "exact" : "any");
+    claim(c, "precision", "%s", o->where.precision ? o->where.precision : "fp32");
+    claim(c, "convolutions", "%s", o->where.exact_convolution ? "exact" : "any");
     claim(c, "instruction set (CORNU_ISA)", "%s", isa);
     claim_text(c, "tuning", tuning.text);
     return CORNU_OK;

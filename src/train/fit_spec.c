@@ -101,7 +101,7 @@ typedef struct row {
 #define SPEC_FLAG(key) .spec = offsetof(fit_spec, key)
 #define SPEC_OWN(key) .read = read_##key
 #define WHERE(at, type_, field_, key_, flag, value, standard_, minimum_, maximum_, help) \
-    {.field = #field_, .type = ROW_##type_, .given = offsetof(cornu_fit_options, field_), \
+    {.field = #field_, .type = ROW_##type_, .given = offsetof(cornu_fit_options, where.field_), \
      .maximum = maximum_},
 #define OPTION_OF_FIT(at, type_, field_, key_, flag_, value, standard_, minimum_, maximum_, help) \
     {.field = #field_, .key = key_, .flag = flag_, .type = ROW_##type_, .given = offsetof(cornu_fit_options, field_), \

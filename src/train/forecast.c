@@ -240,7 +240,7 @@ static void mark(fit_run *run)
     m->validated = 0;
     if (!first && !m->decodes)
         return;
-    cornu_data_loading l;
+    cornu_data_loading l = {.size = sizeof l};
     if (cornu_data_loading_get(run->state.data, &l) != CORNU_OK)
         return;
     m->decodes = data_files_left(run->state.data) > 0;

@@ -91,7 +91,7 @@ cornu_status cornu_model_summary(const cornu_model *model, char **out)
 static cornu_status has_own_memory(const char *name, bool *own)
 {
     device_id id;
-    cornu_device_info info = {.threads = 0};
+    cornu_device_info info = {.size = sizeof info, .threads = 0};
     TRY(device_find(name, &id));
     id.ops->describe(id.number, &info);
     *own = *info.bus_id != 0;
@@ -115,16 +115,12 @@ static cornu_status check_free(const char *what, double samples, const memory_ne
 
 /* `floats`: of the caller's inputs and outputs. */
 static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t batch,
-                              double floats, const cornu_run_options *o, const char *what)
+                              double floats, const cornu_where *where, const char *what)
 {
     bool own;
     memory_need need = {0};
-    session_options options = {.device = NULL};
-    if (o) {
-        TRY(CHECK_RESERVE("cornu_run_options", o));
-        options = (session_options){WHERE_OF(o)};
-    }
-    TRY(has_own_memory(options.device, &own));
+    const session_options options = {.where = *where};
+    TRY(has_own_memory(where->device, &own));
     if (!own)
         TRY(session_memory(model, &options, mode, batch, &need));
     if (!model->initialized)
@@ -132,21 +128,23 @@ static cornu_status check_run(const cornu_model *model, plan_mode mode, int64_t 
     return check_free(what, floats * sizeof(float), &need);
 }
 
-static int64_t batch_of(const cornu_model *model, const cornu_run_options *o)
+static int64_t batch_of(const cornu_model *model, int64_t asked)
 {
-    return o && o->batch > 0 ? o->batch : model->batch > 0 ? model->batch : 32;
+    return asked > 0 ? asked : model->batch > 0 ? model->batch : 32;
 }
 
 cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
                                  const cornu_run_options *options)
 {
     char what[192], shown[128];
+    cornu_run_options o;
     if (!model || count < 1)
         return status_fail(
             CORNU_INVALID,
             "cornu_predict_check: found %jd samples; expected a model and at least 1",
             (intmax_t)count);
-    int64_t batch = batch_of(model, options);
+    TRY(STRUCT_READ("cornu_run_options", options, &o));
+    int64_t batch = batch_of(model, o.batch);
     batch = batch < count ? batch : count;
     double each = (double)shape_elements(&model->input) + (double)shape_elements(&model->output);
     int length =
@@ -154,34 +152,34 @@ cornu_status cornu_predict_check(const cornu_model *model, int64_t count,
                  PLURAL(count, "sample", "samples"), shape_show(&model->input, false, shown));
     if (batch > 1)
         snprintf(what + length, sizeof what - (size_t)length, " with batch %jd", (intmax_t)batch);
-    return check_run(model, PLAN_PREDICT, batch, (double)count * each, options, what);
+    return check_run(model, PLAN_PREDICT, batch, (double)count * each, &o.where, what);
 }
 
 cornu_status cornu_evaluate_check(const cornu_model *model, const cornu_run_options *options)
 {
     char what[192], shown[128];
+    cornu_run_options o;
     if (!model)
         return status_fail(CORNU_INVALID, "cornu_evaluate_check: found NULL; expected a model");
+    TRY(STRUCT_READ("cornu_run_options", options, &o));
     snprintf(what, sizeof what, "evaluating samples of %s one by one",
              shape_show(&model->input, false, shown));
-    return check_run(model, PLAN_EVALUATE, 1, 0, options, what);
+    return check_run(model, PLAN_EVALUATE, 1, 0, &o.where, what);
 }
 
-cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options *o, int64_t *bytes)
+cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options *options,
+                              int64_t *bytes)
 {
+    cornu_fit_options o;
     bool own;
     memory_need need;
     if (!model || !bytes)
         return status_fail(CORNU_INVALID, "cornu_fit_memory: found no %s; expected one",
                            model ? "place for the number" : "model");
-    session_options options = {.device = NULL};
-    if (o) {
-        TRY(CHECK_RESERVE("cornu_fit_options", o));
-        options = (session_options){WHERE_OF(o)};
-    }
-    int64_t batch = o && o->batch > 0 ? o->batch : batch_of(model, NULL);
-    TRY(has_own_memory(options.device, &own));
-    TRY(session_memory(model, &options, PLAN_TRAIN, batch, &need));
+    TRY(STRUCT_READ("cornu_fit_options", options, &o));
+    const session_options of = {.where = o.where};
+    TRY(has_own_memory(o.where.device, &own));
+    TRY(session_memory(model, &of, PLAN_TRAIN, batch_of(model, o.batch), &need));
     *bytes = need.copy + (own ? 0 : need.variables + 2 * need.buffers);
     return CORNU_OK;
 }

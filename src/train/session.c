@@ -27,10 +27,10 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
 {
     *out = NULL;
     device_id id;
-    device_options opened = {.threads = options->threads, .tuning = options->tuning};
+    device_options opened = {.threads = options->where.threads, .tuning = options->tuning};
     TRY(check_variables(model));
-    TRY(device_precision_find(options->precision, &opened.precision));
-    TRY(device_find(options->device, &id));
+    TRY(device_precision_find(options->where.precision, &opened.precision));
+    TRY(device_find(options->where.device, &id));
     if (model->live) /* within a callback of its training */
         TRY(model->live->pull(model->live->context, 0, model->weight_count));
     session *s;
@@ -38,7 +38,7 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     s->model = model;
     s->id = id;
     s->augment = options->augment;
-    s->exact_convolution = options->exact_convolution;
+    s->exact_convolution = options->where.exact_convolution;
     s->pass = -1;
     bool drawn = false;
     cornu_status status = data_standardization(model, &s->standardize);
@@ -288,17 +288,18 @@ cornu_status session_pull(session *s, int begin, int end)
 cornu_status session_memory(const cornu_model *model, const session_options *options,
                             plan_mode mode, int64_t batch, memory_need *need)
 {
+    const cornu_where where = options ? options->where : (cornu_where){.device = NULL};
     device_id id;
     device_options opened = {.threads = 1};
     device *d = NULL;
     plan *p = NULL;
     cornu_status status;
     plan_options planned = {
-        .mode = mode, .batch = batch, .exact_convolution = options && options->exact_convolution};
+        .mode = mode, .batch = batch, .exact_convolution = where.exact_convolution};
     *need = (memory_need){0};
     TRY(check_variables(model));
-    TRY(device_precision_find(options ? options->precision : NULL, &opened.precision));
-    TRY(device_find(options ? options->device : NULL, &id));
+    TRY(device_precision_find(where.precision, &opened.precision));
+    TRY(device_find(where.device, &id));
     TRY(plan_build(model, &planned, &p));
     need->variables = (int64_t)p->variable_bytes;
     for (int i = 0; i < model->weight_count; i++)

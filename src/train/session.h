@@ -6,22 +6,14 @@
 #include "data/data.h"
 #include "device/device.h"
 #include "parallel/distribution.h"
-#include <cornu/options.h>
 
 typedef struct session session;
 
 typedef struct session_options {
-    const char *device;    /* NULL: "cpu" */
-    const char *precision; /* "fp32" (NULL), "tf32", "bf16" */
-    bool exact_convolution;
-    int threads; /* 0: default */
+    cornu_where where;
     augmentation augment;
     const char *tuning; /* device_options.tuning */
 } session_options;
-/* In a session_options{...}: the fields of `o`, a public struct of options, that say where to
-   run. */
-#define WHERE_OF(o) CORNU_WHERE_OPTIONS(WHERE_FIELD, o)
-#define WHERE_FIELD(o, type, field, ...) .field = (o)->field,
 
 /* A plan with its device's side. Belongs to the session. */
 typedef struct session_plan {

@@ -13,11 +13,9 @@ struct cornu_trainer {
     int64_t capacity;
 };
 
-cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *options,
+cornu_status cornu_trainer_open(cornu_model *model, const cornu_where *where,
                                 cornu_trainer **trainer)
 {
-    static const cornu_run_options defaults;
-    const cornu_run_options *o = options ? options : &defaults;
     if (!model || !trainer)
         return status_fail(CORNU_INVALID, "cornu_trainer_open: found NULL; expected a model and a "
                                           "place for the trainer");
@@ -29,7 +27,7 @@ cornu_status cornu_trainer_open(cornu_model *model, const cornu_run_options *opt
     cornu_status status = CORNU_OK;
     if (!model->initialized && model->training.position.seed == 0)
         status = model_default_seed(model, &model->training.position.seed);
-    session_options opened = {WHERE_OF(o)};
+    const session_options opened = {.where = where ? *where : (cornu_where){.device = NULL}};
     if (status == CORNU_OK)
         status = session_open(model, &opened, &t->session);
     if (status != CORNU_OK) {
@@ -66,8 +64,10 @@ static cornu_status ensure_index(cornu_trainer *t, int64_t count)
 /* The batch as the model sees it. */
 static cornu_status block_for(cornu_trainer *t, const cornu_arrays *batch, sample_block *block)
 {
-    cornu_data data = {.scaled = batch->scale > 0};
-    TRY(data_block_of(batch, "batch", &data.block[CORNU_TRAIN]));
+    cornu_arrays own;
+    TRY(STRUCT_READ("batch", batch, &own));
+    cornu_data data = {.scaled = own.scale > 0};
+    TRY(data_block_of(&own, "batch", &data.block[CORNU_TRAIN]));
     TRY(data_samples_for(&data, CORNU_TRAIN, t->model, block));
     return data_check_samples(t->model, block, "batch");
 }
@@ -81,6 +81,8 @@ static cornu_status run(cornu_trainer *t, plan_mode mode, const cornu_arrays *ba
     double sums[MODEL_METRICS_MAX + 1];
     if (!t || !batch)
         return status_fail(CORNU_INVALID, "found NULL; expected a trainer and a batch");
+    if (scores)
+        TRY(STRUCT_CHECK("cornu_scores", scores));
     TRY(block_for(t, batch, &block));
     TRY(session_plan_for(t->session, mode, block.count, block.weight != NULL, &ready));
     TRY(ensure_index(t, block.count));
@@ -88,10 +90,11 @@ static cornu_status run(cornu_trainer *t, plan_mode mode, const cornu_arrays *ba
     TRY(session_results(t->session, &results, false)); /* and wait: the batch is the caller's */
     if (!scores)
         return CORNU_OK;
-    scores_open(t->model, scores);
+    cornu_scores own;
+    scores_open(t->model, &own);
     results_sums(&results, t->model->metric_count, sums);
-    scores_from_sums(sums, results.samples, scores);
-    return CORNU_OK;
+    scores_from_sums(sums, results.samples, &own);
+    return STRUCT_WRITE("cornu_scores", scores, &own);
 }
 
 cornu_status cornu_trainer_train(cornu_trainer *trainer, const cornu_arrays *batch,
@@ -109,7 +112,7 @@ cornu_status cornu_trainer_test(cornu_trainer *trainer, const cornu_arrays *batc
 cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs, int64_t count,
                                    float *outputs)
 {
-    static const cornu_run_options none;
+    static const cornu_run_options none = {.size = sizeof none};
     if (!trainer || !inputs || !outputs || count < 1)
         return status_fail(CORNU_INVALID, "cornu_trainer_predict: found NULL or no samples; "
                                           "expected a trainer, inputs and outputs");

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/status.h"
+#include <cornu/tables.h>
 #include <string.h>
 
 static void expect_shown(const char *text, const char *expected)

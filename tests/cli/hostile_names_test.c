@@ -11,6 +11,7 @@
 #include "support/program.h"
 #include "support/scratch.h"
 #include "support/terminal.h"
+#include <cornu/tables.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -227,7 +227,7 @@ static void expect_content(const char *name, const char *expected)
 static cornu_position position_of(const char *name)
 {
     cornu_model *model;
-    cornu_position p;
+    cornu_position p = {.size = sizeof p};
     expect_ok(cornu_model_open(scratch_path(name), &model));
     expect_ok(cornu_model_position(model, &p));
     cornu_model_close(model);

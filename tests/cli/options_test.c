@@ -7,6 +7,7 @@
 #include "support/sanitized.h"
 #include "support/scratch.h"
 #include "support/terminal.h"
+#include <cornu/model.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdlib.h>

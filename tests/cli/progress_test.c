@@ -134,7 +134,7 @@ static void long_runs_say_what_is_left_of_them(void **state)
 {
     static const double unknown = NAN;
     static const cornu_scores scores = {
-        .count = 2, .name = {"loss", "accuracy"}, .value = {1.0006, 0.5012}};
+        .size = sizeof scores, .count = 2, .name = {"loss", "accuracy"}, .value = {1.0006, 0.5012}};
     static const struct {
         double left, error;
         bool at_most;
@@ -177,7 +177,7 @@ static void a_plot_moves_down_with_the_epochs(void **state)
 {
     progress p;
     static plot curves;
-    cornu_scores s = {.count = 1, .name = {"loss"}, .value = {2}};
+    cornu_scores s = {.size = sizeof s, .count = 1, .name = {"loss"}, .value = {2}};
     cornu_progress now = {.epochs = 2, .step = 5, .steps = 5, .seconds = 1, .scores = &s};
     assert_int_equal(open_terminal(state), 0);
     progress_open(&p, false);
@@ -206,7 +206,7 @@ static void a_plot_stays_above_what_others_print(void **state)
 {
     progress p;
     static plot curves;
-    cornu_scores s = {.count = 1, .name = {"loss"}, .value = {2}};
+    cornu_scores s = {.size = sizeof s, .count = 1, .name = {"loss"}, .value = {2}};
     cornu_progress now = {.epochs = 3, .step = 5, .steps = 5, .seconds = 1, .scores = &s};
     assert_int_equal(open_terminal(state), 0);
     progress_open(&p, false);

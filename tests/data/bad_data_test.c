@@ -20,7 +20,7 @@
 static void refused(const char *what, const char *folder, cornu_status status, const char *message)
 {
     cornu_data *data = NULL;
-    cornu_data_options options = {.folder = folder};
+    cornu_data_options options = {.size = sizeof options, .folder = folder};
     cornu_status found = cornu_data_open(what, &options, &data);
     const char *line = cornu_last_error();
     if (found != status || !strstr(line, message))
@@ -288,20 +288,31 @@ static void bad_arrays_of_the_caller_are_refused(void **state)
     static const float values[4] = {0, NAN, 0, 0};
     static const uint8_t pixels[4];
     static const int32_t labels[2] = {0, -3}, fine[2] = {0, 1};
+    enum { SIZE = sizeof(cornu_arrays) };
     const struct {
         cornu_arrays arrays;
         const char *message;
     } cases[] = {
-        {{.count = 0, .rank = 1, .shape = {2}, .pixels = pixels}, "train.count: found 0"},
-        {{.count = 2, .rank = 9, .shape = {2}, .pixels = pixels}, "train.rank: found 9"},
-        {{.count = 2, .rank = 1, .shape = {0}, .pixels = pixels}, "train.shape[0]: found 0"},
-        {{.count = 2, .rank = 1, .shape = {2}}, "found none of pixels and values"},
-        {{.count = 2, .rank = 1, .shape = {2}, .values = values}, "train.values[1]: found nan"},
-        {{.count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .labels = labels},
+        {{.size = SIZE, .count = 0, .rank = 1, .shape = {2}, .pixels = pixels},
+         "train.count: found 0"},
+        {{.size = SIZE, .count = 2, .rank = 9, .shape = {2}, .pixels = pixels},
+         "train.rank: found 9"},
+        {{.size = SIZE, .count = 2, .rank = 1, .shape = {0}, .pixels = pixels},
+         "train.shape[0]: found 0"},
+        {{.size = SIZE, .count = 2, .rank = 1, .shape = {2}}, "found none of pixels and values"},
+        {{.size = SIZE, .count = 2, .rank = 1, .shape = {2}, .values = values},
+         "train.values[1]: found nan"},
+        {{.size = SIZE, .count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .labels = labels},
          "train.labels[1]: found -3"},
-        {{.count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .labels = fine, .targets = values},
+        {{.size = SIZE,
+          .count = 2,
+          .rank = 1,
+          .shape = {2},
+          .pixels = pixels,
+          .labels = fine,
+          .targets = values},
          "found labels and targets"},
-        {{.count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .targets = values},
+        {{.size = SIZE, .count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .targets = values},
          "train.target_size: found 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -320,19 +331,33 @@ static void test_arrays_unlike_those_of_train_are_refused(void **state)
     static const uint8_t pixels[4];
     static const float values[4];
     static const int32_t labels[2];
-    const cornu_arrays train = {
-        .count = 2, .rank = 1, .shape = {2}, .pixels = pixels, .labels = labels};
+    const cornu_arrays train = {.size = sizeof train,
+                                .count = 2,
+                                .rank = 1,
+                                .shape = {2},
+                                .pixels = pixels,
+                                .labels = labels};
     const cornu_arrays tests[] = {
-        {.count = 1, .rank = 1, .shape = {3}, .pixels = pixels, .labels = labels},
-        {.count = 1, .rank = 1, .shape = {2}, .values = values, .labels = labels},
-        {.count = 1, .rank = 1, .shape = {2}, .pixels = pixels},
-        {.count = 1,
+        {.size = sizeof(cornu_arrays),
+         .count = 1,
+         .rank = 1,
+         .shape = {3},
+         .pixels = pixels,
+         .labels = labels},
+        {.size = sizeof(cornu_arrays),
+         .count = 1,
+         .rank = 1,
+         .shape = {2},
+         .values = values,
+         .labels = labels},
+        {.size = sizeof(cornu_arrays), .count = 1, .rank = 1, .shape = {2}, .pixels = pixels},
+        {.size = sizeof(cornu_arrays),
+         .count = 1,
          .rank = 1,
          .shape = {2},
          .pixels = pixels,
          .targets = values,
-         .target_size = 1},
-    };
+         .target_size = 1}};
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         cornu_data *data = NULL;
         assert_int_equal(cornu_data_from_arrays(&train, &tests[i], &data), CORNU_INVALID);

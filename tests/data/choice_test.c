@@ -41,8 +41,10 @@ static notices said;
 /* Open for a model, with --data `folder`, in the scratch folder, or NULL. */
 static cornu_status open_for(const cornu_model *model, const char *folder, cornu_data **data)
 {
-    cornu_data_options options = {
-        .folder = folder ? scratch_path(folder) : NULL, .on_notice = notices_add, .user = &said};
+    cornu_data_options options = {.size = sizeof options,
+                                  .folder = folder ? scratch_path(folder) : NULL,
+                                  .on_notice = notices_add,
+                                  .user = &said};
     said = (notices){.count = 0};
     *data = NULL;
     return cornu_data_open_for_model(model, &options, data);
@@ -111,7 +113,8 @@ static void a_named_set_is_looked_for_in_no_other_folder_than_the_caller_s(void 
     cornu_data *data = NULL;
     make_usual();
     mkdir(scratch_path("empty"), 0755);
-    const cornu_data_options options = {.folder = scratch_path("empty"), .allow_download = true};
+    const cornu_data_options options = {
+        .size = sizeof options, .folder = scratch_path("empty"), .allow_download = true};
     expect_status(cornu_data_open("cifar10", &options, &data), CORNU_NOT_FOUND);
     expect_message("empty: found no data set; expected cifar10: CIFAR-10's binary files, here or "
                    "in a folder cifar-10-batches-bin, cifar10, cifar-10 or cifar-10-binary");
@@ -191,9 +194,9 @@ static void two_sets_side_by_side_are_not_chosen_between(void **state)
 static cornu_model *trained_on(int input, const char *section, const char *where)
 {
     cornu_data *data;
-    cornu_fit_options once = {.steps_per_epoch = 1, .threads = 1};
+    cornu_fit_options once = {.size = sizeof once, .steps_per_epoch = 1, .where.threads = 1};
     cornu_model *model = model_of(input, section);
-    const cornu_data_options options = {.folder = where};
+    const cornu_data_options options = {.size = sizeof options, .folder = where};
     expect_ok(cornu_data_open_for_model(model, &options, &data));
     expect_ok(cornu_fit(model, data, &once, NULL));
     expect_ok(cornu_model_save(model, scratch_path("m.safetensors")));
@@ -310,8 +313,12 @@ static int64_t outputs_for(int32_t first, int32_t second)
 {
     static const uint8_t pixels[2 * 32 * 32 * 3];
     const int32_t labels[] = {first, second};
-    const cornu_arrays arrays = {
-        .count = 2, .rank = 3, .shape = {32, 32, 3}, .pixels = pixels, .labels = labels};
+    const cornu_arrays arrays = {.size = sizeof arrays,
+                                 .count = 2,
+                                 .rank = 3,
+                                 .shape = {32, 32, 3},
+                                 .pixels = pixels,
+                                 .labels = labels};
     cornu_model *model = NULL;
     cornu_data *data = NULL;
     char *told = NULL;

@@ -33,7 +33,11 @@ static void a_folder_is_told_with_its_classes_counts(void **state)
     made_grey("pets/train/dog/3.pgm", 3);
     made_grey("pets/test/dog/4.pgm", 4);
     made_file("pets/train/dog/5.pgm", "P5 9 9 255\n", 11); /* cut off: skipped once it is read */
-    cornu_data_options options = {.image_channels = 1, .on_notice = notices_add, .user = &n};
+    cornu_data_options options = {
+        .size = sizeof options,
+        .on_notice = notices_add,
+        .user = &n,
+        .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .channels = 1}};
     expect_ok(cornu_data_open(scratch_path("pets"), &options, &data));
     assert_non_null(strstr(n.lines, "4 images in 2 classes (1 file skipped): cat (2), dog (2)\n"));
     snprintf(expected, sizeof expected,
@@ -58,8 +62,9 @@ static void numbers_are_told_as_they_are_and_as_the_network_sees_them(void **sta
     static const float values[] = {-3, 0.5f, 7, 2};
     static const uint8_t pixels[] = {9, 20, 30, 40};
     cornu_data *data;
-    cornu_data_values v;
-    cornu_arrays train = {.count = 2, .rank = 1, .shape = {2}, .values = values};
+    cornu_data_values v = {.size = sizeof v};
+    cornu_arrays train = {
+        .size = sizeof train, .count = 2, .rank = 1, .shape = {2}, .values = values};
     expect_ok(cornu_data_from_arrays(&train, NULL, &data));
     expect_summary(data, "arrays: 2 samples to train, 0 to test\ntrain: (2), float from -3 to 7\n");
     cornu_data_close(data);
@@ -85,8 +90,12 @@ static void of_many_classes_the_first_are_named(void **state)
     static int32_t labels[100];
     for (int i = 0; i < 100; i++)
         labels[i] = i;
-    cornu_arrays train = {
-        .count = 100, .rank = 1, .shape = {1}, .values = values, .labels = labels};
+    cornu_arrays train = {.size = sizeof train,
+                          .count = 100,
+                          .rank = 1,
+                          .shape = {1},
+                          .values = values,
+                          .labels = labels};
     expect_ok(cornu_data_from_arrays(&train, NULL, &data));
     expect_ok(cornu_data_summary(data, &text));
     assert_non_null(strstr(text, "  100 classes: 0 (1), 1 (1), 2 (1), 3 (1), 4 (1), 5 (1), 6 (1), "

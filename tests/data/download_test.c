@@ -177,7 +177,7 @@ static void a_file_arrives_whole_and_checked(void **state)
     (void)state;
     server s = {0};
     dataset_file file = served_file(&s);
-    cornu_data_options options = {.on_progress = on_progress};
+    cornu_data_options options = {.size = sizeof options, .on_progress = on_progress};
     const char *path = scratch_path("new/folder/file.bin");
     assert_int_equal(download_file(&file, path, &options), CORNU_OK);
     assert_is_body(path);
@@ -211,7 +211,7 @@ static void a_download_that_is_stopped_can_go_on_later(void **state)
     (void)state;
     server s = {0};
     dataset_file file = served_file(&s);
-    cornu_data_options options = {.should_stop = stop_at_once};
+    cornu_data_options options = {.size = sizeof options, .should_stop = stop_at_once};
     const char *path = scratch_path("file.bin");
     assert_failed(download_file(&file, path, &options), CORNU_STOPPED,
                   "stopped; the next download");
@@ -456,7 +456,7 @@ static void unpacking_that_is_stopped_leaves_nothing(void **state)
     (void)state;
     small_set s;
     data_location location = {.set = &s.row};
-    cornu_data_options options = {.should_stop = stop_at_once};
+    cornu_data_options options = {.size = sizeof options, .should_stop = stop_at_once};
     small_set_open(&s);
     assert_int_equal(memory_copy_string(scratch_path(""), &location.folder), CORNU_OK);
     assert_int_equal(rename(scratch_path("small.tar.gz"), scratch_path("cifar-10-binary.tar.gz")),
@@ -478,7 +478,7 @@ static void an_archive_that_lies_there_is_checked_and_unpacked(void **state)
     mkdir(scratch_path("given"), 0755);
     assert_int_equal(
         rename(scratch_path("small.tar.gz"), scratch_path("given/cifar-10-binary.tar.gz")), 0);
-    cornu_data_options options = {.folder = scratch_path("given")};
+    cornu_data_options options = {.size = sizeof options, .folder = scratch_path("given")};
     assert_int_equal(dataset_find(&s.row, options.folder, &location, NULL), CORNU_OK);
     assert_string_equal(location.folder, scratch_path("given"));
     assert_null(location.reader);
@@ -495,7 +495,7 @@ static void an_archive_with_another_digest_is_refused(void **state)
     cornu_data *data = NULL;
     setenv("CORNU_DATA", scratch_path("cache"), 1);
     made_file("given/cifar-10-binary.tar.gz", "x", 1);
-    cornu_data_options options = {.folder = scratch_path("given")};
+    cornu_data_options options = {.size = sizeof options, .folder = scratch_path("given")};
     assert_failed(cornu_data_open("cifar10", &options, &data), CORNU_BAD_FILE,
                   "cifar-10-binary.tar.gz: SHA-256 is");
     assert_false(folder_exists(scratch_path("cache/cifar-10-batches-bin")));

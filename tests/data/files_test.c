@@ -37,13 +37,25 @@ static void make_files(void)
     }
 }
 
-static cornu_status open_files(cornu_data_options o, cornu_data **data)
+static cornu_status open_told(cornu_folder_options o, notices *told, cornu_data **data)
 {
-    const cornu_image_files list = {
-        .count = COUNT, .paths = files, .labels = labels, .class_names = classes, .class_count = 3};
-    o.image_height = o.image_width = o.image_channels = 1;
+    const cornu_image_files list = {.size = sizeof list,
+                                    .count = COUNT,
+                                    .paths = files,
+                                    .labels = labels,
+                                    .class_names = classes,
+                                    .class_count = 3};
+    o.size = sizeof o;
+    o.height = o.width = o.channels = 1;
+    const cornu_data_options options = {
+        .size = sizeof options, .images = &o, .on_notice = told ? notices_add : NULL, .user = told};
     *data = NULL;
-    return cornu_data_from_files(&list, &o, data);
+    return cornu_data_from_files(&list, &options, data);
+}
+
+static cornu_status open_files(cornu_folder_options o, cornu_data **data)
+{
+    return open_told(o, NULL, data);
 }
 
 static void order_labels_and_names_are_the_callers(void **state)
@@ -52,8 +64,8 @@ static void order_labels_and_names_are_the_callers(void **state)
     make_files();
     for (int background = 0; background < 2; background++) {
         cornu_data *data;
-        cornu_data_info info;
-        expect_ok(open_files((cornu_data_options){.background = background}, &data));
+        cornu_data_info info = {.size = sizeof info};
+        expect_ok(open_files((cornu_folder_options){.background = background}, &data));
         expect_ok(cornu_data_info_get(data, &info));
         assert_int_equal(info.count[CORNU_TRAIN], COUNT);
         assert_int_equal(info.count[CORNU_TEST], 0);
@@ -73,13 +85,14 @@ static void files_need_no_labels(void **state)
 {
     (void)state;
     make_files();
-    const cornu_image_files list = {.count = COUNT, .paths = files};
+    const cornu_image_files list = {.size = sizeof list, .count = COUNT, .paths = files};
     cornu_data *data;
     float grey;
     int label;
     expect_ok(cornu_data_from_files(&list, NULL, &data));
     cornu_data_close(data);
-    cornu_data_options o = {.image_height = 1, .image_width = 1, .image_channels = 1};
+    cornu_folder_options size = {.size = sizeof size, .height = 1, .width = 1, .channels = 1};
+    cornu_data_options o = {.size = sizeof o, .images = &size};
     expect_ok(cornu_data_from_files(&list, &o, &data));
     expect_ok(cornu_data_sample(data, CORNU_TRAIN, 3, &grey, 1, &label));
     assert_int_equal(label, -1);
@@ -101,7 +114,7 @@ static void a_damaged_file_is_an_error_where_it_is_needed(void **state)
     make_files();
     assert_int_equal(truncate(files[BAD], 11), 0);
     for (int off = 0; off < 2; off++) {
-        cornu_data_options o = {
+        cornu_folder_options o = {
             .strict = true, .background = true, .cache = off ? "off" : "memory"};
         expect_ok(open_files(o, &data));
         for (int again = 0; again < 2; again++) {
@@ -113,7 +126,7 @@ static void a_damaged_file_is_an_error_where_it_is_needed(void **state)
         }
         cornu_data_close(data);
     }
-    expect_status(open_files((cornu_data_options){.strict = true}, &data), CORNU_BAD_FILE);
+    expect_status(open_files((cornu_folder_options){.strict = true}, &data), CORNU_BAD_FILE);
     expect_message("p/5.pgm: ");
 }
 
@@ -124,7 +137,7 @@ static void without_strict_it_is_told_and_left_out(void **state)
     cornu_data *data;
     make_files();
     assert_int_equal(unlink(files[BAD]), 0);
-    expect_ok(open_files((cornu_data_options){.on_notice = notices_add, .user = &said}, &data));
+    expect_ok(open_told((cornu_folder_options){.strict = false}, &said, &data));
     assert_non_null(strstr(said.lines, "p/5.pgm: no such file; skipped"));
     assert_int_equal(made_count(data, CORNU_TRAIN), COUNT - 1);
     cornu_data_close(data);
@@ -137,13 +150,13 @@ static void training_ends_at_the_damaged_file_with_its_name(void **state)
     cornu_model *model;
     make_files();
     assert_int_equal(truncate(files[BAD], 11), 0);
-    cornu_data_options o = {.strict = true, .background = true};
+    cornu_folder_options o = {.strict = true, .background = true};
     expect_ok(open_files(o, &data));
     expect_ok(cornu_model_new((const int64_t[]){1, 1, 1}, 3, &model));
     expect_ok(cornu_model_add(model, "Flatten", NULL));
     expect_ok(cornu_model_add(model, "Dense", "{units: 3, activation: softmax}"));
     expect_ok(cornu_model_compile(model, "{optimizer: sgd, loss: categorical_crossentropy}"));
-    cornu_fit_options fit = {.epochs = 2, .batch = 4};
+    cornu_fit_options fit = {.size = sizeof fit, .epochs = 2, .batch = 4};
     expect_status(cornu_fit(model, data, &fit, NULL), CORNU_BAD_FILE);
     expect_message("p/5.pgm: ");
     cornu_model_close(model);
@@ -160,8 +173,12 @@ static cornu_data *colours(void)
     cornu_data *data;
     for (int i = 0; i < COUNT * SAMPLE; i++)
         pixels[i] = (uint8_t)(i * 37 + i / 11);
-    const cornu_arrays arrays = {
-        .count = COUNT, .rank = 3, .shape = {SIDE, SIDE, 3}, .pixels = pixels, .labels = labels};
+    const cornu_arrays arrays = {.size = sizeof arrays,
+                                 .count = COUNT,
+                                 .rank = 3,
+                                 .shape = {SIDE, SIDE, 3},
+                                 .pixels = pixels,
+                                 .labels = labels};
     expect_ok(cornu_data_from_arrays(&arrays, NULL, &data));
     return data;
 }
@@ -177,8 +194,11 @@ static void a_batch_is_changed_as_training_changes_it(void **state)
     const char *recipe = "{data: {augment: {" CHANGES "}}, model: {input: [9, 9, 3], "
                          "layers: [Flatten, {Dense: {units: 3}}]}}";
     expect_ok(cornu_model_parse(recipe, "r", &model));
-    const cornu_batch_options o = {
-        .section = "{scale: 0.00392156862745098, augment: {" CHANGES "}}", .seed = 5, .epoch = 3};
+    const cornu_batch_options o = {.size = sizeof o,
+                                   .section =
+                                       "{scale: 0.00392156862745098, augment: {" CHANGES "}}",
+                                   .seed = 5,
+                                   .epoch = 3};
     const int64_t index[5] = {4, 0, 11, 4, 7};
     expect_ok(cornu_data_batch(data, CORNU_TRAIN, index, 5, &o, batch, 5 * SAMPLE));
     for (int i = 0; i < 5; i++) {
@@ -196,7 +216,8 @@ static void a_batch_is_scaled_then_standardized(void **state)
     (void)state;
     static float batch[2 * SAMPLE];
     cornu_data *data = colours();
-    const cornu_batch_options o = {.section = "{augment: {rescale: 0.5, samplewise_center: true}}"};
+    const cornu_batch_options o = {.size = sizeof o,
+                                   .section = "{augment: {rescale: 0.5, samplewise_center: true}}"};
     expect_ok(cornu_data_batch(data, CORNU_TRAIN, all, 2, NULL, batch, 2 * SAMPLE));
     assert_float_equal(batch[1], 37.0 / 255, 1e-6);
     float before = (batch[1] - batch[0]) * 255;
@@ -215,7 +236,7 @@ static void a_wrong_batch_is_refused(void **state)
     static float batch[2 * SAMPLE];
     cornu_data *data = colours();
     const int64_t outside = COUNT;
-    cornu_batch_options o = {.section = "{augment: {rotation: 3}}"};
+    cornu_batch_options o = {.size = sizeof o, .section = "{augment: {rotation: 3}}"};
     expect_status(cornu_data_batch(data, CORNU_TRAIN, all, 2, &o, batch, 2 * SAMPLE),
                   CORNU_INVALID);
     expect_message("rotation");
@@ -236,14 +257,19 @@ static void a_wrong_list_is_refused(void **state)
     (void)state;
     cornu_data *data;
     make_files();
-    cornu_image_files list = {.count = 0, .paths = files};
+    cornu_image_files list = {.size = sizeof list, .count = 0, .paths = files};
     expect_status(cornu_data_from_files(&list, NULL, &data), CORNU_INVALID);
-    list = (cornu_image_files){
-        .count = COUNT, .paths = files, .labels = labels, .class_names = classes, .class_count = 2};
+    list = (cornu_image_files){.size = sizeof(cornu_image_files),
+                               .count = COUNT,
+                               .paths = files,
+                               .labels = labels,
+                               .class_names = classes,
+                               .class_count = 2};
     expect_status(cornu_data_from_files(&list, NULL, &data), CORNU_INVALID);
     expect_message(
         "files.labels[0]: found 2; expected a class number from 0 and below class_count");
-    expect_status(open_files((cornu_data_options){.interpolation = "sharp"}, &data), CORNU_INVALID);
+    expect_status(open_files((cornu_folder_options){.interpolation = "sharp"}, &data),
+                  CORNU_INVALID);
 }
 
 /* ---- pictures ----------------------------------------------------------------------------- */
@@ -258,7 +284,8 @@ static void a_picture_is_read_in_its_own_size_or_another(void **state)
     assert_memory_equal(shape, ((int64_t[]){2, 4, 1}), sizeof shape);
     assert_memory_equal(pixels, "\1\2\3\4\5\6\7\10", 8);
     cornu_free(pixels);
-    cornu_image_options o = {.height = 1, .width = 1, .channels = 3, .keep_aspect_ratio = true};
+    cornu_image_options o = {
+        .size = sizeof o, .height = 1, .width = 1, .channels = 3, .keep_aspect_ratio = true};
     expect_ok(cornu_image_load("memory", "P5 4 2 255\n\x01\x02\x03\x04\x05\x06\x07\x08", 19, &o,
                                &pixels, shape));
     assert_memory_equal(shape, ((int64_t[]){1, 1, 3}), sizeof shape);
@@ -280,7 +307,7 @@ static void a_recipe_reads_the_middle_of_pictures_as_training_did(void **state)
     const char *recipe = "{data: {scale: 1, keep_aspect_ratio: true}, model: {input: [2, 2, 1], "
                          "layers: [Flatten]}}";
     expect_ok(cornu_model_parse(recipe, "r", &model));
-    cornu_data_options o = {.folder = scratch_path("f")};
+    cornu_data_options o = {.size = sizeof o, .folder = scratch_path("f")};
     expect_ok(cornu_data_open_for_model(model, &o, &data));
     expect_ok(cornu_data_sample(data, CORNU_TRAIN, 0, folder, 4, NULL));
     expect_ok(made_read_for(model, scratch_path("f/a/1.pgm"), alone));

@@ -29,12 +29,15 @@ static void on_notice(void *user, const char *line)
 
 static cornu_status open_with(const char *name, double share, bool strict, cornu_data **data)
 {
-    cornu_data_options options = {.on_notice = on_notice,
-                                  .image_height = 1,
-                                  .image_width = 1,
-                                  .image_channels = 1,
-                                  .validation_split = share,
-                                  .strict = strict};
+    cornu_data_options options = {.size = sizeof options,
+                                  .on_notice = on_notice,
+                                  .images =
+                                      &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                              .height = 1,
+                                                              .width = 1,
+                                                              .channels = 1,
+                                                              .validation_split = share,
+                                                              .strict = strict}};
     notices[0] = 0;
     *data = NULL;
     return cornu_data_open(scratch_path(name), &options, data);
@@ -185,7 +188,7 @@ static int64_t count_of(const cornu_data *data, cornu_split split, int label)
 static void a_fraction_is_the_same_of_each_class_and_split(void **state)
 {
     (void)state;
-    cornu_data_options options = {.fraction = 0.1, .on_notice = on_notice};
+    cornu_data_options options = {.size = sizeof options, .fraction = 0.1, .on_notice = on_notice};
     cornu_data *data[2];
     for (int i = 0; i < 50; i++)
         picture(i < 40 ? "f/train/a/%d.pgm" : "f/train/b/%d.pgm", i);
@@ -212,7 +215,7 @@ static void a_fraction_is_the_same_of_each_class_and_split(void **state)
 static void a_fraction_of_arrays_keeps_samples_and_labels_together(void **state)
 {
     (void)state;
-    cornu_data_options options = {.fraction = 0.2};
+    cornu_data_options options = {.size = sizeof options, .fraction = 0.2};
     cornu_data *all, *some;
     float a[28 * 28], b[28 * 28];
     int label, expected;
@@ -236,7 +239,7 @@ static void a_fraction_of_arrays_keeps_samples_and_labels_together(void **state)
 static void brief_is_one_notice(void **state)
 {
     (void)state;
-    cornu_data_options options = {.brief = true, .on_notice = on_notice};
+    cornu_data_options options = {.size = sizeof options, .brief = true, .on_notice = on_notice};
     cornu_data *data;
     picture("f/a/%d.pgm", 1);
     mkdir(scratch_path("f/b"), 0755);

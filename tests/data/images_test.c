@@ -33,7 +33,11 @@ static void on_notice(void *user, const char *line)
 
 static cornu_status open_folder(const char *name, cornu_data **data)
 {
-    cornu_data_options options = {.on_notice = on_notice, .image_height = 6, .image_width = 4};
+    cornu_data_options options = {
+        .size = sizeof options,
+        .on_notice = on_notice,
+        .images =
+            &(cornu_folder_options){.size = sizeof(cornu_folder_options), .height = 6, .width = 4}};
     notices[0] = 0;
     *data = NULL;
     return cornu_data_open(scratch_path(name), &options, data);
@@ -269,7 +273,7 @@ static void a_folder_becomes_classes_in_byte_order(void **state)
     made_jpeg("f/test/b/1.jpg", 9, 5, 3, red);
     made_jpeg("f/test/Z/1.jpg", 9, 5, 3, red);
     cornu_data *data = must_open("f");
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     float v[72];
     int label;
     cornu_data_info_get(data, &info);

@@ -38,20 +38,30 @@ static void make_folder(void)
     }
 }
 
-static cornu_status open_with(cornu_data_options o, cornu_data **data)
+static cornu_status open_until(cornu_folder_options o, bool (*should_stop)(void *user),
+                               cornu_data **data)
 {
     static char folder[1100];
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
     said = (notices){.count = 0};
-    o.on_notice = notices_add;
-    o.user = &said;
+    o.size = sizeof o;
     o.cache_folder = folder;
-    o.image_height = o.image_height ? o.image_height : 1;
-    o.image_width = o.image_channels = 1;
-    return cornu_data_open(scratch_path("f"), &o, data);
+    o.height = o.height ? o.height : 1;
+    o.width = o.channels = 1;
+    const cornu_data_options options = {.size = sizeof options,
+                                        .images = &o,
+                                        .on_notice = notices_add,
+                                        .should_stop = should_stop,
+                                        .user = &said};
+    return cornu_data_open(scratch_path("f"), &options, data);
 }
 
-static cornu_data *must_open(cornu_data_options o)
+static cornu_status open_with(cornu_folder_options o, cornu_data **data)
+{
+    return open_until(o, NULL, data);
+}
+
+static cornu_data *must_open(cornu_folder_options o)
 {
     cornu_data *data = NULL;
     expect_ok(open_with(o, &data));
@@ -60,7 +70,7 @@ static cornu_data *must_open(cornu_data_options o)
 
 static cornu_data_loading loading_of(const cornu_data *data)
 {
-    cornu_data_loading loading;
+    cornu_data_loading loading = {.size = sizeof loading};
     expect_ok(cornu_data_loading_get(data, &loading));
     return loading;
 }
@@ -90,7 +100,7 @@ static void no_cache_and_no_worker_changes_a_sample(void **state)
     for (int i = 0; i < 6; i++)
         for (int workers = 0; workers <= 12; workers += 4)
             for (int background = 0; background < 2; background++) {
-                cornu_data_options o = {
+                cornu_folder_options o = {
                     .cache = caches[i], .workers = workers, .background = background};
                 cornu_data *data = must_open(o);
                 expect_samples(data);
@@ -109,12 +119,12 @@ static void a_wrong_cache_is_told(void **state)
     cornu_data *data = NULL;
     make_folder();
     for (int i = 0; i < 8; i++) {
-        expect_status(open_with((cornu_data_options){.cache = wrong[i]}, &data), CORNU_INVALID);
+        expect_status(open_with((cornu_folder_options){.cache = wrong[i]}, &data), CORNU_INVALID);
         expect_message("expected off, file, memory, or a size such as 4GB");
     }
-    expect_status(open_with((cornu_data_options){.workers = -1}, &data), CORNU_INVALID);
+    expect_status(open_with((cornu_folder_options){.workers = -1}, &data), CORNU_INVALID);
     expect_message("workers: found -1; expected 1 to 256");
-    cornu_data_options huge = {.cache = "900TB", .image_height = 10000};
+    cornu_folder_options huge = {.cache = "900TB", .height = 10000};
     data = must_open(huge); /* the option is a limit, not a requirement */
     cornu_data_close(data);
 }
@@ -123,7 +133,7 @@ static void a_wrong_cache_is_told(void **state)
 
 static void expect_from_file(int64_t cached)
 {
-    cornu_data *data = must_open((cornu_data_options){.cache = "file"});
+    cornu_data *data = must_open((cornu_folder_options){.cache = "file"});
     expect_samples(data);
     cornu_data_loading loading = loading_of(data);
     assert_int_equal(loading.cached, cached);
@@ -148,7 +158,7 @@ static void another_size_makes_the_file_anew(void **state)
     (void)state;
     make_folder();
     expect_from_file(0);
-    cornu_data *data = must_open((cornu_data_options){.cache = "file", .image_height = 2});
+    cornu_data *data = must_open((cornu_folder_options){.cache = "file", .height = 2});
     assert_int_equal(loading_of(data).cached, 0);
     cornu_data_close(data);
     expect_from_file(0);
@@ -174,10 +184,11 @@ static void a_damaged_cache_gives_no_wrong_pixel(void **state)
         fclose(f);
         if (at < 16) { /* no longer ours */
             cornu_data *data;
-            expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+            expect_status(open_with((cornu_folder_options){.cache = "file"}, &data),
+                          CORNU_BAD_FILE);
             unlink(path);
         }
-        cornu_data *data = must_open((cornu_data_options){.cache = "file"});
+        cornu_data *data = must_open((cornu_folder_options){.cache = "file"});
         expect_samples(data);
         cornu_data_close(data);
     }
@@ -190,7 +201,7 @@ static void a_file_that_is_no_cache_is_left_alone(void **state)
     char found[32] = "";
     make_folder();
     scratch_write("f.pixels", "my only copy", 12);
-    expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+    expect_status(open_with((cornu_folder_options){.cache = "file"}, &data), CORNU_BAD_FILE);
     expect_message("f.pixels: found a file that is no cache of pixels");
     FILE *f = fopen(scratch_path("f.pixels"), "rb");
     assert_non_null(f);
@@ -208,13 +219,13 @@ static void a_link_in_place_of_the_cache_is_refused(void **state)
     make_folder();
     scratch_write("precious", "", 0); /* an empty file would be accepted */
     assert_int_equal(symlink("precious", scratch_path("f.pixels")), 0);
-    expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+    expect_status(open_with((cornu_folder_options){.cache = "file"}, &data), CORNU_BAD_FILE);
     expect_message("f.pixels: found a link; expected a cache of pixels, or none");
     assert_int_equal(stat(scratch_path("precious"), &s), 0);
     assert_int_equal(s.st_size, 0);
     assert_int_equal(unlink(scratch_path("f.pixels")), 0);
     assert_int_equal(mkfifo(scratch_path("f.pixels"), 0600), 0);
-    expect_status(open_with((cornu_data_options){.cache = "file"}, &data), CORNU_BAD_FILE);
+    expect_status(open_with((cornu_folder_options){.cache = "file"}, &data), CORNU_BAD_FILE);
     expect_message("f.pixels: found a file that is no cache of pixels");
 }
 
@@ -227,7 +238,7 @@ static void a_cache_that_is_cut_while_it_is_used_changes_no_sample(void **state)
     for (int i = 0; i < 2; i++)
         for (int background = 0; background < 2; background++)
             for (off_t size = 0; size <= 5000; size += 1000) {
-                cornu_data_options o = {.cache = caches[i], .background = background};
+                cornu_folder_options o = {.cache = caches[i], .background = background};
                 cornu_data *data = must_open(o);
                 expect_samples(data);
                 assert_int_equal(truncate(scratch_path("f.pixels"), size), 0);
@@ -243,7 +254,7 @@ static void what_memory_does_not_hold_comes_from_the_file(void **state)
 {
     (void)state;
     make_folder();
-    cornu_data *data = must_open((cornu_data_options){.cache = "1B"});
+    cornu_data *data = must_open((cornu_folder_options){.cache = "1B"});
     for (int i = 0; i < 3; i++)
         expect_samples(data);
     assert_int_equal(loading_of(data).decoded, PICTURES - 1);
@@ -257,8 +268,8 @@ static void two_at_once_do_not_share_a_cache_file(void **state)
     (void)state;
     cornu_data *other = NULL;
     make_folder();
-    cornu_data *data = must_open((cornu_data_options){.cache = "file"});
-    expect_status(open_with((cornu_data_options){.cache = "file"}, &other), CORNU_IO);
+    cornu_data *data = must_open((cornu_folder_options){.cache = "file"});
+    expect_status(open_with((cornu_folder_options){.cache = "file"}, &other), CORNU_IO);
     expect_message("f.pixels: found another process at work with it");
     expect_samples(data);
     cornu_data_close(data);
@@ -309,7 +320,7 @@ static void a_full_disk_is_told_before_anything_is_decoded(void **state)
     make_folder();
     for (rlim_t left = 0; left <= 4000; left += 40) {
         fill_disk(left);
-        cornu_status status = open_with((cornu_data_options){.cache = "file"}, &data);
+        cornu_status status = open_with((cornu_folder_options){.cache = "file"}, &data);
         empty_disk();
         expect_status(status, CORNU_IO);
         expect_message("f.pixels: cannot make room for");
@@ -325,7 +336,8 @@ static void without_room_for_a_file_that_nobody_asked_for_a_run_goes_on(void **s
     make_folder();
     for (int background = 0; background < 2; background++) {
         fill_disk(4000);
-        cornu_data *data = must_open((cornu_data_options){.cache = "1B", .background = background});
+        cornu_data *data =
+            must_open((cornu_folder_options){.cache = "1B", .background = background});
         expect_samples(data);
         expect_samples(data);
         empty_disk();
@@ -346,7 +358,7 @@ static void a_disk_that_fills_up_meanwhile_is_told_once_and_changes_no_sample(vo
     make_folder();
     for (int i = 0; i < 2; i++)
         for (int background = 0; background < 2; background++) {
-            cornu_data_options o = {.cache = caches[i], .background = background};
+            cornu_folder_options o = {.cache = caches[i], .background = background};
             cornu_data_close(must_open(o));
             for (int k = 0; k < PICTURES; k += 2) { /* those of the other class are still good */
                 struct timespec times[2] = {{.tv_sec = 1000000000 + 4 * i + background},
@@ -404,8 +416,8 @@ static void a_file_that_vanishes_is_named_where_it_is_needed_again(void **state)
     (void)state;
     float grey;
     make_folder();
-    cornu_data *kept = must_open((cornu_data_options){.cache = "1GB"});
-    cornu_data *passing = must_open((cornu_data_options){.cache = "off"});
+    cornu_data *kept = must_open((cornu_folder_options){.cache = "1GB"});
+    cornu_data *passing = must_open((cornu_folder_options){.cache = "off"});
     assert_int_equal(unlink(scratch_path("f/a/02.pgm")), 0);
     expect_ok(cornu_data_sample(kept, CORNU_TRAIN, 1, &grey, 1, NULL));
     assert_float_equal(grey * 255, 2, 1e-3);
@@ -419,7 +431,7 @@ static void in_the_background_a_missing_file_is_left_out(void **state)
 {
     (void)state;
     make_folder();
-    cornu_data_options o = {.background = true, .cache = "off"}; /* nothing is read ahead */
+    cornu_folder_options o = {.background = true, .cache = "off"}; /* nothing is read ahead */
     cornu_data *data = must_open(o);
     assert_int_equal(made_count(data, CORNU_TRAIN), PICTURES); /* none is known to be bad */
     assert_int_equal(unlink(scratch_path("f/a/02.pgm")), 0);
@@ -436,7 +448,7 @@ static void with_strict_all_files_are_read_first(void **state)
     (void)state;
     cornu_data *data = NULL;
     make_folder();
-    cornu_data_options o = {.background = true, .strict = true};
+    cornu_folder_options o = {.background = true, .strict = true};
     expect_status(open_with(o, &data), CORNU_BAD_FILE);
     expect_message("(strict: found 1 such file in ");
 }
@@ -446,7 +458,7 @@ static void closing_waits_for_nothing_that_is_not_begun(void **state)
     (void)state;
     make_folder();
     for (int i = 0; i < 50; i++)
-        cornu_data_close(must_open((cornu_data_options){.background = true, .workers = 3}));
+        cornu_data_close(must_open((cornu_folder_options){.background = true, .workers = 3}));
 }
 
 static bool stop_after_some(void *user)
@@ -462,8 +474,8 @@ static void decoding_can_be_stopped(void **state)
     (void)state;
     cornu_data *data = NULL;
     make_folder();
-    cornu_data_options o = {.should_stop = stop_after_some, .cache = "off", .workers = 1};
-    expect_status(open_with(o, &data), CORNU_STOPPED);
+    cornu_folder_options o = {.cache = "off", .workers = 1};
+    expect_status(open_until(o, stop_after_some, &data), CORNU_STOPPED);
     expect_message("stopped while waiting for ");
     assert_null(data);
 }

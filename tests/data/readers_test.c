@@ -29,7 +29,7 @@ static void on_notice(void *user, const char *line)
 static cornu_data *open_data(const char *what, const char *folder)
 {
     cornu_data *data = NULL;
-    cornu_data_options options = {.folder = folder, .on_notice = on_notice};
+    cornu_data_options options = {.size = sizeof options, .folder = folder, .on_notice = on_notice};
     notices[0] = 0;
     if (cornu_data_open(what, &options, &data) != CORNU_OK)
         fail_msg("%s: %s", what, cornu_last_error());
@@ -38,7 +38,7 @@ static cornu_data *open_data(const char *what, const char *folder)
 
 static cornu_data_info info_of(const cornu_data *data)
 {
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     assert_int_equal(cornu_data_info_get(data, &info), CORNU_OK);
     return info;
 }
@@ -250,7 +250,12 @@ static void arrays_are_copied(void **state)
     (void)state;
     uint8_t pixels[8] = {0, 255, 3, 4, 5, 6, 7, 8};
     int32_t labels[2] = {1, 0};
-    cornu_arrays train = {.count = 2, .rank = 1, .shape = {4}, .pixels = pixels, .labels = labels};
+    cornu_arrays train = {.size = sizeof train,
+                          .count = 2,
+                          .rank = 1,
+                          .shape = {4},
+                          .pixels = pixels,
+                          .labels = labels};
     cornu_data *data = NULL;
     assert_int_equal(cornu_data_from_arrays(&train, NULL, &data), CORNU_OK);
     pixels[1] = 0;
@@ -291,7 +296,7 @@ static void the_list_of_sets_says_where_they_are(void **state)
 {
     (void)state;
     static const char *const names[] = {"mnist", "fashion_mnist", "cifar10", "cifar100"};
-    cornu_dataset_info info;
+    cornu_dataset_info info = {.size = sizeof info};
     made_cifar10("list/cifar10", 1);
     setenv("CORNU_DATA", scratch_path("list"), 1);
     for (int i = 0; i < 4; i++) {

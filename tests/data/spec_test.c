@@ -182,7 +182,7 @@ static void bad_sections_are_refused_with_their_line(void **state)
 static cornu_status open_for(const char *section, const char *source, shape input,
                              const char *folder, cornu_data **data)
 {
-    cornu_data_options options = {.folder = folder};
+    cornu_data_options options = {.size = sizeof options, .folder = folder};
     doc *d = section ? parse(section, source) : NULL;
     cornu_model model = {.name = "m", .input = input, .data = d};
     *data = NULL;
@@ -298,7 +298,7 @@ static void single_pictures_are_read_as_the_recipe_says(void **state)
     const char *path = made_file("x.pgm", "P5 2 1 255\n\x0a\x14", 13);
     assert_int_equal(made_read_for(&model, path, v), CORNU_OK);
     assert_float_equal(v[0], 30, 0); /* the mean of both pixels, twice */
-    cornu_image_options o;
+    cornu_image_options o = {.size = sizeof o};
     assert_int_equal(cornu_model_image_options(&model, &o), CORNU_OK);
     assert_string_equal(o.interpolation, "box");
     assert_float_equal(o.scale, 2, 0);

@@ -32,8 +32,10 @@ static cornu_model *model_of(const char *section)
 static cornu_status open_with(const char *section, const char *folder, cornu_data **data)
 {
     cornu_model *model = model_of(section);
-    cornu_data_options options = {
-        .folder = folder ? scratch_path(folder) : NULL, .on_notice = notices_add, .user = &said};
+    cornu_data_options options = {.size = sizeof options,
+                                  .folder = folder ? scratch_path(folder) : NULL,
+                                  .on_notice = notices_add,
+                                  .user = &said};
     said = (notices){.count = 0};
     *data = NULL;
     cornu_status status = cornu_data_open_for_model(model, &options, data);
@@ -167,7 +169,8 @@ static void a_fraction_of_the_rows_may_be_asked_for(void **state)
     cornu_data *data = NULL;
     cornu_model *model = model_of(HOUSES);
     said = (notices){.count = 0};
-    const cornu_data_options options = {.fraction = 0.5, .on_notice = notices_add, .user = &said};
+    const cornu_data_options options = {
+        .size = sizeof options, .fraction = 0.5, .on_notice = notices_add, .user = &said};
     make_houses("file,price\np/0.png,0\np/1.png,1\np/2.png,2\np/3.png,3\n");
     expect_ok(cornu_data_open_for_model(model, &options, &data));
     assert_int_equal(made_count(data, CORNU_TRAIN), 2);
@@ -182,7 +185,9 @@ static void a_split_is_for_training_alone(void **state)
     (void)state;
     cornu_data *data = NULL;
     cornu_model *model = model_of("{table: houses.csv, x: file, y: price, validation_split: 0.5}");
-    const cornu_data_options options = {.whole = true};
+    const cornu_data_options options = {
+        .size = sizeof options,
+        .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .whole = true}};
     make_houses("file,price\np/0.png,0\np/1.png,1\np/2.png,2\np/3.png,3\n");
     expect_ok(cornu_data_open_for_model(model, &options, &data));
     assert_int_equal(made_count(data, CORNU_TRAIN), 4);
@@ -206,7 +211,7 @@ static void numbers_are_learned_and_the_file_remembers_the_table(void **state)
 {
     (void)state;
     cornu_data *data = NULL;
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     make_houses("file,price\np/0.png,10\np/1.png,11\np/2.png,12\np/3.png,13\np/4.png,14\n");
     cornu_model *model = model_of(HOUSES), *again = NULL;
     expect_ok(cornu_data_open_for_model(model, NULL, &data));

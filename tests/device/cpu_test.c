@@ -22,7 +22,7 @@ static void description_names_cores_instructions_and_library(void **state)
 {
     (void)state;
     device_id cpu;
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     assert_true(device_at(0, &cpu, &info));
     assert_string_equal(info.name, "cpu");
     assert_true(info.available);

@@ -20,7 +20,7 @@
 
 static bool is_simulated(void)
 {
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id id;
     for (int i = 0; device_at(i, &id, &info); i++)
         if (strncmp(info.name, "cuda", 4) == 0 && strstr(info.description, "Simulated GPU"))
@@ -346,7 +346,7 @@ static void a_gpu_opens_where_there_is_code_for_it_and_else_says_what_build_has(
                                                "80", "86", "89", "90", "100", "121", "130", "200"};
     int available = 0;
     for (size_t i = 0; i < sizeof capabilities / sizeof *capabilities; i++) {
-        cornu_device_info info;
+        cornu_device_info info = {.size = sizeof info};
         int capability = atoi(capabilities[i]);
         char code[32];
         setenv("SIMULATED_CUDA_CAPABILITY", capabilities[i], 1);
@@ -372,7 +372,7 @@ static void pascal_needs_an_older_toolkit_or_goes_without_a_newer_cudnn(void **s
 {
     (void)state;
     need_simulation();
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     setenv("SIMULATED_CUDA_CAPABILITY", "61", 1);
     describe_first(&info);
     if (info.available) {

@@ -19,7 +19,7 @@
 
 static void need_simulation(void)
 {
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id id;
     for (int i = 0; device_at(i, &id, &info); i++)
         if (info.available && strstr(info.description, "Simulated GPU"))

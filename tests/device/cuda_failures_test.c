@@ -22,7 +22,7 @@
 
 static bool is_simulated(void)
 {
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id id;
     for (int i = 0; device_at(i, &id, &info); i++)
         if (info.available && strstr(info.description, "Simulated GPU"))
@@ -119,7 +119,7 @@ static void a_plugin_of_another_version_is_one_clear_line(void **state)
 static void no_visible_device_is_said_so(void **state)
 {
     (void)state;
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id id;
     bool any = false;
     for (int i = 0; device_at(i, &id, &info); i++)
@@ -417,8 +417,10 @@ static void a_lost_device_leaves_the_last_checkpoint_whole(void **state)
     need_simulation();
     cornu_model *model = runs_usual("{batch_size: 8, epochs: 5}"), *saved = NULL;
     cornu_data *data = runs_data(40, 0);
-    cornu_fit_options options = {
-        .device = "cuda:0", .save = scratch_path("m.safetensors"), .on_epoch = lose_device};
+    cornu_fit_options options = {.size = sizeof options,
+                                 .where.device = "cuda:0",
+                                 .save = scratch_path("m.safetensors"),
+                                 .on_epoch = lose_device};
     expect_status(cornu_fit(model, data, &options, NULL), CORNU_DEVICE);
     expect_message("the device is lost");
     unsetenv("SIMULATED_CUDA_FAIL");
@@ -429,7 +431,9 @@ static void a_lost_device_leaves_the_last_checkpoint_whole(void **state)
     expect_ok(cornu_fit(saved, data, &options, NULL));
     assert_int_equal(saved->training.position.epoch, 5);
     cornu_model *whole = runs_usual("{batch_size: 8, epochs: 5}");
-    expect_ok(cornu_fit(whole, data, &(cornu_fit_options){.device = "cuda:0"}, NULL));
+    expect_ok(cornu_fit(
+        whole, data,
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .where.device = "cuda:0"}, NULL));
     assert_true(same_bits(whole, saved));
     cornu_model_close(model);
     cornu_model_close(saved);
@@ -442,7 +446,9 @@ static cornu_model *trained_with_memory(const cornu_data *data, const char *fit,
     cornu_model *model = runs_usual(fit);
     if (budget)
         setenv("SIMULATED_CUDA_MEMORY", budget, 1);
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.device = "cuda:0"}, NULL));
+    expect_ok(cornu_fit(
+        model, data,
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .where.device = "cuda:0"}, NULL));
     unsetenv("SIMULATED_CUDA_MEMORY");
     return model;
 }
@@ -473,10 +479,14 @@ static void steps_that_cannot_be_captured_run_one_by_one(void **state)
     need_simulation();
     cornu_model *model = runs_usual("{batch_size: 8, epochs: 2}"), *other = NULL;
     cornu_data *data = runs_data(200, 0);
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.device = "cuda:0"}, NULL));
+    expect_ok(cornu_fit(
+        model, data,
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .where.device = "cuda:0"}, NULL));
     other = runs_usual("{batch_size: 8, epochs: 2}");
     setenv("SIMULATED_CUDA_FAIL", "cuGraphInstantiate:1+:CUDA_ERROR_NOT_SUPPORTED", 1);
-    expect_ok(cornu_fit(other, data, &(cornu_fit_options){.device = "cuda:0"}, NULL));
+    expect_ok(cornu_fit(
+        other, data,
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .where.device = "cuda:0"}, NULL));
     assert_true(same_bits(model, other));
     cornu_model_close(model);
     cornu_model_close(other);

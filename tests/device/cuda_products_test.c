@@ -25,7 +25,7 @@ static const char *gpu_name(void)
 
 static bool is_simulated(void)
 {
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id id;
     for (int i = 0; device_at(i, &id, &info); i++)
         if (info.available && strstr(info.description, "Simulated GPU"))

@@ -19,7 +19,7 @@ enum { BATCH = 32, TILE = 128, SLICE_LEAST = 128, MULTIPROCESSORS = 132 };
 
 static const char *gpu_or_skip(void)
 {
-    static cornu_device_info info;
+    static cornu_device_info info = {.size = sizeof info};
     device_id id;
     for (int i = 0; device_at(i, &id, &info); i++)
         if (info.available && strncmp(info.name, "cuda:", 5) == 0)

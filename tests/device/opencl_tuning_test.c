@@ -360,7 +360,8 @@ static void train(const cornu_data *data, int steps, bool resume, const char *de
         expect_ok(cornu_model_open(save, &model));
     else
         model = runs_usual("{epochs: 2, batch_size: 16}");
-    cornu_fit_options o = {.device = device, .save = save, .resume = resume};
+    cornu_fit_options o = {
+        .size = sizeof o, .where.device = device, .save = save, .resume = resume};
     int left = steps;
     o.should_stop = steps ? stop_after : NULL;
     o.user = &left;
@@ -375,8 +376,12 @@ static int tuning_notices(const cornu_data *data, const char *device)
     notices n = {.count = 0};
     cornu_model *model = NULL;
     expect_ok(cornu_model_open(scratch_path("m.safetensors"), &model));
-    cornu_fit_options o = {
-        .device = device, .resume = true, .epochs = 3, .on_notice = notices_add, .user = &n};
+    cornu_fit_options o = {.size = sizeof o,
+                           .where.device = device,
+                           .resume = true,
+                           .epochs = 3,
+                           .on_notice = notices_add,
+                           .user = &n};
     expect_ok(cornu_fit(model, data, &o, NULL));
     cornu_model_close(model);
     return strstr(n.lines, "found the tuning") != NULL;

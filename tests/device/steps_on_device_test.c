@@ -487,7 +487,7 @@ static void a_number_beyond_the_last_device_is_one_clear_line(void **state)
 static void gpu_is_the_first_device_that_is_one(void **state)
 {
     (void)state;
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id first, found;
     bool any = false;
     gpu_or_skip();

@@ -37,8 +37,9 @@ static outcome train(const char *recipe, int64_t batch, int count)
     const shape *x = &o.model->input, *y = &o.model->output;
     int classes = (int)y->dim[y->rank - 1];
     expect_ok(cornu_data_generate(x->dim, x->rank, classes, STEPS * batch - 1, 5, &data));
-    cornu_fit_options options = {.device = "cpu",
-                                 .threads = count,
+    cornu_fit_options options = {.size = sizeof options,
+                                 .where.device = "cpu",
+                                 .where.threads = count,
                                  .batch = batch,
                                  .epochs = 1,
                                  .steps_per_epoch = STEPS,

@@ -45,7 +45,7 @@ static scale chosen;
 
 static scale scale_of(const char *name)
 {
-    cornu_device_info info = {.gpu = true};
+    cornu_device_info info = {.size = sizeof info, .gpu = true};
     device_id id;
     for (int i = 0; device_at(i, &id, &info) && strcmp(info.name, name) != 0; i++) {
     }

@@ -42,7 +42,7 @@ static void names_beyond_all_measure_are_refused_before_training(void **state)
         names[i][LENGTH] = 0;
     }
     expect_ok(model_set_classes(model, names, CLASSES));
-    cornu_fit_options options = {.save = scratch_path("model.safetensors")};
+    cornu_fit_options options = {.size = sizeof options, .save = scratch_path("model.safetensors")};
     expect_status(cornu_fit(model, data, &options, NULL), CORNU_INVALID);
     expect_message("class_names: found 4500012 bytes for the model file; expected at most 4194304");
     assert_int_equal(model->training.position.iterations, 0);
@@ -204,7 +204,7 @@ static void a_full_disk_while_training_is_an_error_and_keeps_the_model(void **st
     small = before;
     small.rlim_cur = 100;
     setrlimit(RLIMIT_FSIZE, &small);
-    cornu_fit_options o = {.save = scratch_path("m.safetensors")};
+    cornu_fit_options o = {.size = sizeof o, .save = scratch_path("m.safetensors")};
     cornu_status status = cornu_fit(model, data, &o, NULL);
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
@@ -421,7 +421,7 @@ static void damaged_states_of_callbacks_are_refused_on_resume(void **state)
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         json_decref(m->training.callback_state);
         m->training.callback_state = json_loads(states[i], 0, NULL);
-        cornu_fit_options o = {.resume = true, .epochs = 3};
+        cornu_fit_options o = {.size = sizeof o, .resume = true, .epochs = 3};
         expect_status(cornu_fit(m, data, &o, NULL), CORNU_BAD_FILE);
         expect_message("callbacks");
         assert_int_equal(m->training.position.epoch, 2);

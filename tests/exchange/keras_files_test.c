@@ -94,7 +94,8 @@ static cornu_data *samples_of(const char *name)
     const file_tensor *x = member(name, "x"), *y = member(name, "y");
     int32_t labels[64];
     cornu_data *data;
-    cornu_arrays a = {.count = x->shape[0], .rank = x->rank - 1, .values = x->data};
+    cornu_arrays a = {
+        .size = sizeof a, .count = x->shape[0], .rank = x->rank - 1, .values = x->data};
     memcpy(a.shape, x->shape + 1, (size_t)a.rank * sizeof *a.shape);
     for (int64_t i = 0; i < a.count; i++)
         labels[i] = (int32_t)((const int64_t *)y->data)[i];
@@ -106,8 +107,11 @@ static cornu_data *samples_of(const char *name)
 static void train(cornu_model *m, const cornu_data *data, const char *save, float losses[2])
 {
     cornu_history *h;
-    cornu_fit_options options = {
-        .epochs = 2, .batch = 8, .section = "{shuffle: false}", .save = save};
+    cornu_fit_options options = {.size = sizeof options,
+                                 .epochs = 2,
+                                 .batch = 8,
+                                 .section = "{shuffle: false}",
+                                 .save = save};
     expect_ok(cornu_fit(m, data, &options, &h));
     for (int i = 0; losses && i < 2; i++)
         losses[i] = (float)cornu_history_value(h, i, 0);

@@ -29,7 +29,9 @@ static float *predict(cornu_model *m, int64_t *count)
     assert_non_null(x);
     assert_non_null(y);
     net_fill(x, 3 * inputs, 4);
-    expect_ok(cornu_predict(m, x, 3, &(cornu_run_options){.device = "reference"}, y));
+    expect_ok(cornu_predict(
+        m, x, 3,
+        &(cornu_run_options){.size = sizeof(cornu_run_options), .where.device = "reference"}, y));
     free(x);
     return y;
 }
@@ -74,7 +76,7 @@ static void a_network_of_pictures_keeps_classes_and_the_scale_of_pixels(void **s
         "relu}}, BatchNormalization, MaxPooling2D, Flatten, {Dropout: {rate: 0.5}}, {Dense: "
         "{units: 2, activation: softmax}}]}");
     char *const names[] = {(char *)(uintptr_t) "cat", (char *)(uintptr_t) "dog"};
-    cornu_image_options reading;
+    cornu_image_options reading = {.size = sizeof reading};
     expect_ok(model_set_classes(m, names, 2));
     cornu_model *again = round_trip(m);
     expect_same_outputs(m, again);

@@ -211,7 +211,8 @@ static void classes_and_the_scale_of_pixels_are_in_the_metadata(void **state)
     assert_string_equal(metadata_of(m, "class_names"), "[\"cat\",\"d\\\"og\\\\xff\"]");
     assert_string_equal(metadata_of(m, "pixel_scale"), "0.5");
     onnx__model_proto__free_unpacked(m, NULL);
-    m = export_of(model, &(cornu_export_options){.preprocess = true});
+    m = export_of(
+        model, &(cornu_export_options){.size = sizeof(cornu_export_options), .preprocess = true});
     assert_null(metadata_of(m, "pixel_scale"));
     assert_int_equal(m->graph->input[0]->type->tensor_type->elem_type, 2); /* uint8 */
     assert_int_equal(count_nodes(m, "Cast"), 1);
@@ -227,7 +228,7 @@ static void samples_are_standardized_in_the_file_once_that_is_learned(void **sta
         net_model("data: {name: mnist, augment: {samplewise_std_normalization: true, "
                   "featurewise_std_normalization: true}}\n"
                   "model: {input: [4, 4, 2], layers: [Flatten, {Dense: {units: 2}}]}");
-    const cornu_export_options options = {.preprocess = true};
+    const cornu_export_options options = {.size = sizeof options, .preprocess = true};
     expect_status(cornu_model_export_onnx(model, scratch_path("m.onnx"), &options), CORNU_INVALID);
     expect_message("no mean of training samples");
     model->training.features =
@@ -274,9 +275,11 @@ static void while_training_the_weights_are_those_of_the_device(void **state)
     (void)state;
     live l = {.model = runs_usual("{}")};
     cornu_data *data = runs_data(40, 8);
-    expect_ok(cornu_fit(l.model, data,
-                        &(cornu_fit_options){.epochs = 2, .on_epoch = export_epoch, .user = &l},
-                        NULL));
+    expect_ok(cornu_fit(
+        l.model, data,
+        &(cornu_fit_options){
+            .size = sizeof(cornu_fit_options), .epochs = 2, .on_epoch = export_epoch, .user = &l},
+        NULL));
     assert_int_equal(l.epochs, 2);
     Onnx__ModelProto *m = read_model(scratch_path("1.onnx"));
     const variable *v = &l.model->variables[0];

@@ -36,7 +36,7 @@ enum { KERNEL, BIAS, LAST_KERNEL, ROOM = 64 };
 static void expect_weights(const cornu_model *m, const cornu_model *expected, int index)
 {
     float a[ROOM], b[ROOM];
-    cornu_weight_info info;
+    cornu_weight_info info = {.size = sizeof info};
     expect_ok(cornu_model_weight_info(m, index, &info));
     expect_ok(cornu_model_get_weight(m, index, a, info.count));
     expect_ok(cornu_model_get_weight(expected, index, b, info.count));
@@ -47,7 +47,8 @@ static void expect_weights(const cornu_model *m, const cornu_model *expected, in
  */
 static void expect_first_layer(const char *path, const char *names, const cornu_model *from)
 {
-    const cornu_weights_options all = {.names = names}, some = {.names = names, .skip = last};
+    const cornu_weights_options all = {.size = sizeof all, .names = names},
+                                some = {.size = sizeof some, .names = names, .skip = last};
     cornu_model *m = model_for(2, 2), *before = model_for(2, 2);
     expect_status(cornu_model_load_weights_as(m, path, &all), CORNU_BAD_FILE);
     expect_weights(m, before, KERNEL);
@@ -70,7 +71,7 @@ static void the_layer_that_is_left_out_keeps_its_weights(void **state)
     }
     expect_ok(cornu_model_export_onnx(from, scratch_path("m.onnx"), NULL));
     expect_first_layer(scratch_path("m.onnx"), NULL, from);
-    const cornu_weights_options torch = {.names = "torch"};
+    const cornu_weights_options torch = {.size = sizeof torch, .names = "torch"};
     expect_ok(cornu_model_save_weights(from, scratch_path("t.safetensors"), &torch));
     expect_first_layer(scratch_path("t.safetensors"), "torch", from);
     cornu_model_close(from);
@@ -81,7 +82,8 @@ static void a_layer_of_the_file_alone_is_left_out_too(void **state)
 {
     (void)state;
     static const char *const both[] = {"dense_1", "head", NULL};
-    const cornu_weights_options one = {.skip = last}, all = {.skip = both};
+    const cornu_weights_options one = {.size = sizeof one, .skip = last},
+                                all = {.size = sizeof all, .skip = both};
     cornu_model *from = NULL, *m = model_for(2, 2);
     expect_ok(cornu_model_parse("model: {input: [4], layers: [{Dense: {units: 5}}, "
                                 "{Dense: {units: 3, name: head}}]}",
@@ -170,8 +172,9 @@ static void expect_taken(const char *kind, const char *layers, const cornu_weigh
 static void weights_go_to_layers_of_the_same_name(void **state)
 {
     (void)state;
-    const cornu_weights_options by_name = {.by_name = true};
-    const cornu_weights_options skip = {.by_name = true, .skip_mismatch = true};
+    const cornu_weights_options by_name = {.size = sizeof by_name, .by_name = true};
+    const cornu_weights_options skip = {
+        .size = sizeof skip, .by_name = true, .skip_mismatch = true};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         expect_taken(kinds[i], "Dense: {units: 3, name: x}, Dense: {units: 3, name: head}",
                      &by_name, 0, "head/kernel: found shape (5, 3); expected (3, 3)");
@@ -200,7 +203,7 @@ static void by_class_and_order_a_layer_that_does_not_fit_stays(void **state)
 {
     (void)state;
     static const char layers[] = "Dense: {units: 5, name: x}, Dense: {units: 2, name: y}";
-    const cornu_weights_options skip = {.skip_mismatch = true};
+    const cornu_weights_options skip = {.size = sizeof skip, .skip_mismatch = true};
     expect_taken("n.keras", layers, &skip, 1, "found weights for 1 of 2 layers; of other shapes");
     expect_taken("n.weights.h5", layers, &skip, 1, "found weights for 1 of 2 layers; of other");
     expect_taken("n.h5", layers, &skip, 0, "found skip_mismatch without by_name; expected both");
@@ -210,8 +213,8 @@ static void by_class_and_order_a_layer_that_does_not_fit_stays(void **state)
 static void names_of_others_have_no_layers(void **state)
 {
     (void)state;
-    const cornu_weights_options torch = {.by_name = true, .names = "torch"};
-    const cornu_weights_options by_name = {.by_name = true};
+    const cornu_weights_options torch = {.size = sizeof torch, .by_name = true, .names = "torch"};
+    const cornu_weights_options by_name = {.size = sizeof by_name, .by_name = true};
     cornu_model *m = model_for(3, 1);
     expect_status(cornu_model_load_weights_as(m, "x.safetensors", &torch), CORNU_INVALID);
     expect_message("names: found torch and by_name; expected one of the two");
@@ -224,7 +227,7 @@ static void an_unknown_layer_is_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"dense_1", "dense_2", NULL};
-    const cornu_weights_options options = {.skip = wrong};
+    const cornu_weights_options options = {.size = sizeof options, .skip = wrong};
     cornu_model *m = model_for(3, 1);
     expect_ok(cornu_model_save(m, scratch_path("m.safetensors")));
     expect_status(cornu_model_load_weights_as(m, scratch_path("m.safetensors"), &options),

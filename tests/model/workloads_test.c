@@ -95,7 +95,7 @@ static void weights_have_keras_names_and_shapes(void **state)
                                         "conv2d_1/bias",  "dense/kernel", "dense/bias",
                                         "dense_1/kernel", "dense_1/bias"};
     cornu_model *m = make_model(recipe_text("mnist-cnn-2"));
-    cornu_weight_info info;
+    cornu_weight_info info = {.size = sizeof info};
     assert_int_equal(cornu_model_weight_count(m), 8);
     for (int i = 0; i < 8; i++) {
         must(cornu_model_weight_info(m, i, &info));

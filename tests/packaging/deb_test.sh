@@ -35,15 +35,15 @@ needs() {
 holds cornu ./usr/bin/cornu ./usr/share/man/man1/cornu.1.gz ./usr/share/man/man1/cornu-train.1.gz \
     ./usr/share/bash-completion/completions/cornu ./usr/share/zsh/site-functions/_cornu \
     ./usr/share/fish/vendor_completions.d/cornu.fish
-holds libcornu0 './usr/lib/*/libcornu.so.0' './usr/lib/*/libcornu.so.0.*'
+holds libcornu0.2 './usr/lib/*/libcornu.so.0.2' './usr/lib/*/libcornu.so.0.2.*'
 holds libcornu-dev ./usr/include/cornu/cornu.h ./usr/include/cornu/report.h './usr/lib/*/libcornu.so' './usr/lib/*/pkgconfig/cornu.pc' \
     './usr/lib/*/cmake/cornu/cornuConfig.cmake'
 holds python3-cornu ./usr/lib/python3/dist-packages/cornu/__init__.py \
     ./usr/lib/python3/dist-packages/cornu/_cornu.abi3.so ./usr/lib/python3/dist-packages/cornu/py.typed
 needs cornu libdnnl2 libc6
-needs libcornu0 libdnnl2 libc6
-needs libcornu-dev libcornu0
-needs python3-cornu libcornu0 python3 python3-numpy
+needs libcornu0.2 libdnnl2 libc6
+needs libcornu-dev libcornu0.2
+needs python3-cornu libcornu0.2 python3 python3-numpy
 
 if command -v lintian >/dev/null; then
     found=$(lintian --fail-on error --allow-root ./*.deb 2>&1) || complain "$found"

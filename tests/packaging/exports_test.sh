@@ -29,9 +29,10 @@ read -ra others <<<"$(comm -13 <(echo "$declared") <(exported "$library" | sed '
 complain "exported and not declared" "${others[@]}"
 
 soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
-[[ $soname =~ ^libcornu\.so\.[0-9]+$ ]] || complain "SONAME" "found \"$soname\"; expected libcornu.so.NUMBER"
-read -ra unversioned <<<"$(exported "$library" | grep -v "@@CORNU_${soname##*.}\$" | tr '\n' ' ')"
-complain "exported without the version CORNU_${soname##*.}" "${unversioned[@]}"
+[[ $soname =~ ^libcornu\.so\.[0-9.]+$ ]] || complain "SONAME" "found \"$soname\"; expected libcornu.so.VERSION"
+version=CORNU_${soname#libcornu.so.}
+read -ra unversioned <<<"$(exported "$library" | grep -vF "@@$version" | tr '\n' ' ')"
+complain "exported without the version $version" "${unversioned[@]}"
 
 for module in "${@:3}"; do
     found=$(exported "$module" | tr '\n' ' ')

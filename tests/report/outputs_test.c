@@ -22,7 +22,7 @@ static const char BINARY_LOGITS[] =
 static void expect_info(const char *layers, const char *compile, cornu_output_kind kind,
                         int64_t classes)
 {
-    cornu_output_info info;
+    cornu_output_info info = {.size = sizeof info};
     cornu_model *m = runs_model(layers, compile, NULL);
     expect_ok(cornu_model_output_info(m, &info));
     if (info.kind != kind || info.classes != classes)
@@ -119,8 +119,12 @@ static void one_output_keeps_the_names_of_two_classes_in_its_file(void **state)
     (void)state;
     static const char *const names[] = {"cat", "dog"};
     const float x[2 * 8] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
-    cornu_arrays train = {
-        .count = 2, .rank = 1, .shape = {8}, .values = x, .labels = (const int32_t[]){0, 1}};
+    cornu_arrays train = {.size = sizeof train,
+                          .count = 2,
+                          .rank = 1,
+                          .shape = {8},
+                          .values = x,
+                          .labels = (const int32_t[]){0, 1}};
     cornu_model *m = runs_model(SIGMOID, BINARY, NULL), *again;
     cornu_data *data;
     expect_ok(cornu_data_from_arrays(&train, NULL, &data));

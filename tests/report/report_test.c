@@ -41,7 +41,7 @@ static void expect_near(const char *name, double found, float expected)
 
 static void expect_scores(const char *name, const cornu_report *r, int64_t index, const float *row)
 {
-    cornu_class_scores s;
+    cornu_class_scores s = {.size = sizeof s};
     expect_ok(cornu_report_class(r, index, &s));
     expect_near(name, s.precision, row[0]);
     expect_near(name, s.recall, row[1]);
@@ -58,7 +58,7 @@ static void compare(const tensor_file *file, const char *name)
     const float *whole = member(file, name, "whole")->data;
     const int64_t samples = values->shape[0], classes = values->shape[1];
     cornu_report *r;
-    cornu_report_info info;
+    cornu_report_info info = {.size = sizeof info};
     expect_ok(report_new(classes, (int64_t)whole[2], &r));
     for (int64_t i = 0; i < samples; i++)
         expect_ok(report_add(r, i, truth[i], (const float *)values->data + i * classes));
@@ -93,8 +93,8 @@ static void what_is_no_number_is_of_no_class(void **state)
 {
     (void)state;
     cornu_report *r;
-    cornu_report_info info;
-    cornu_class_scores s;
+    cornu_report_info info = {.size = sizeof info};
+    cornu_class_scores s = {.size = sizeof s};
     expect_ok(report_new(3, 2, &r));
     expect_ok(report_add(r, 0, 1, (const float[]){NAN, NAN, NAN}));
     expect_ok(report_add(r, 1, 1, (const float[]){NAN, 0.1f, 0.2f}));
@@ -123,7 +123,7 @@ static void the_most_certain_errors_come_first(void **state)
 {
     (void)state;
     cornu_report *r;
-    cornu_report_error e;
+    cornu_report_error e = {.size = sizeof e};
     expect_ok(report_new(2, 1, &r));
     for (int i = 0; i < 5000; i++) {
         float value = (float)(i * 7919 % 5000) / 5000;
@@ -131,7 +131,7 @@ static void the_most_certain_errors_come_first(void **state)
     }
     expect_ok(report_add(r, 5000, 1, (const float[]){NAN, NAN}));
     cornu_data *data = runs_data(1, 0);
-    expect_ok(report_finish(r, data, &(cornu_scores){.count = 0}));
+    expect_ok(report_finish(r, data, &(cornu_scores){.size = sizeof(cornu_scores), .count = 0}));
     cornu_data_close(data);
     for (int i = 0; i < REPORT_ERRORS_MOST; i++) {
         expect_ok(cornu_report_error_get(r, i, &e));
@@ -182,7 +182,7 @@ enum { SAMPLES = 23 };
 /* The test samples of runs_data with one-hot targets. */
 static cornu_data *one_hot(const cornu_data *from)
 {
-    cornu_arrays a;
+    cornu_arrays a = {.size = sizeof a};
     cornu_data *data;
     float *targets = calloc(3 * SAMPLES, sizeof *targets);
     expect_ok(cornu_data_view(from, CORNU_TEST, &a));
@@ -204,10 +204,10 @@ static void labels_and_one_hot_targets_are_told_alike(void **state)
     cornu_model *model = runs_model(
         softmax_3, "{optimizer: sgd, loss: categorical_crossentropy, metrics: [accuracy]}", NULL);
     cornu_data *labels = runs_data(30, SAMPLES), *shares = one_hot(labels);
-    cornu_scores scores, alone;
+    cornu_scores scores = {.size = sizeof scores}, alone = {.size = sizeof alone};
     cornu_report *a, *b;
-    cornu_report_info info;
-    cornu_run_options o = {.batch = 8, .split = CORNU_TEST};
+    cornu_report_info info = {.size = sizeof info};
+    cornu_run_options o = {.size = sizeof o, .batch = 8, .split = CORNU_TEST};
     expect_ok(cornu_evaluate_report(model, labels, &o, &scores, &a));
     expect_ok(cornu_evaluate(model, labels, &o, &alone));
     assert_memory_equal(scores.value, alone.value, (size_t)alone.count * sizeof *alone.value);
@@ -233,7 +233,8 @@ static void labels_and_one_hot_targets_are_told_alike(void **state)
 static cornu_data *points(const float *x, const float *targets, int64_t target_size, int64_t count)
 {
     cornu_data *data;
-    const cornu_arrays a = {.count = count,
+    const cornu_arrays a = {.size = sizeof a,
+                            .count = count,
                             .rank = 1,
                             .shape = {8},
                             .values = x,
@@ -260,12 +261,14 @@ static void one_sigmoid_tells_two_classes(void **state)
     for (int i = 0; i < 2; i++) {
         char compile[200];
         cornu_report *r;
-        cornu_report_error e;
+        cornu_report_error e = {.size = sizeof e};
         snprintf(compile, sizeof compile, "{optimizer: sgd, loss: %s}", heads[i][1]);
         cornu_model *model = runs_model(heads[i][0], compile, NULL);
         cornu_data *data = points(x[0], y, 1, 5);
         pass_on(model);
-        expect_ok(cornu_evaluate_report(model, data, &(cornu_run_options){.batch = 2}, NULL, &r));
+        expect_ok(cornu_evaluate_report(
+            model, data, &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = 2}, NULL,
+            &r));
         assert_int_equal(cornu_report_count(r, 0, 0), 2); /* exactly 0.5 is class 0 */
         assert_int_equal(cornu_report_count(r, 0, 1), 1);
         assert_int_equal(cornu_report_count(r, 1, 0), 1);
@@ -314,8 +317,12 @@ static cornu_status next_batch(void *user, cornu_arrays *batch)
     int *left = user;
     static const float x[2][8] = {{3}, {-3}};
     static const int32_t labels[] = {1, 1};
-    *batch = (cornu_arrays){
-        .count = *left > 0 ? 2 : 0, .rank = 1, .shape = {8}, .values = x[0], .labels = labels};
+    *batch = (cornu_arrays){.size = sizeof(cornu_arrays),
+                            .count = *left > 0 ? 2 : 0,
+                            .rank = 1,
+                            .shape = {8},
+                            .values = x[0],
+                            .labels = labels};
     *left -= *left > 0;
     return CORNU_OK;
 }
@@ -324,12 +331,13 @@ static void samples_of_a_stream_are_numbered_as_they_come(void **state)
 {
     (void)state;
     int left = 3;
-    cornu_stream stream = {.next = next_batch, .user = &left};
+    cornu_arrays like = {.size = sizeof like};
+    cornu_stream stream = {.size = sizeof stream, .like = &like, .next = next_batch, .user = &left};
     cornu_data *data;
     cornu_report *r;
-    cornu_report_error e;
+    cornu_report_error e = {.size = sizeof e};
     int more = 1;
-    expect_ok(next_batch(&more, &stream.like));
+    expect_ok(next_batch(&more, &like));
     cornu_model *model = runs_model("[{Dense: {units: 1, activation: sigmoid}}]",
                                     "{optimizer: sgd, loss: binary_crossentropy}", NULL);
     pass_on(model);
@@ -372,7 +380,7 @@ static void errors_in_folders_have_names_and_a_sheet(void **state)
     cornu_data *data;
     cornu_model *model;
     cornu_report *r;
-    cornu_report_error e;
+    cornu_report_error e = {.size = sizeof e};
     static const struct {
         const char *name;
         int grey;
@@ -389,7 +397,13 @@ static void errors_in_folders_have_names_and_a_sheet(void **state)
     expect_ok(cornu_model_set_weight(model, 0, (const float[]){8}, 1));
     expect_ok(cornu_model_set_weight(model, 1, (const float[]){-4}, 1));
     expect_ok(cornu_data_open_for_model(
-        model, &(cornu_data_options){.folder = scratch_path("f"), .cache = "off"}, &data));
+        model,
+        &(cornu_data_options){
+            .size = sizeof(cornu_data_options),
+            .folder = scratch_path("f"),
+            .images =
+                &(cornu_folder_options){.size = sizeof(cornu_folder_options), .cache = "off"}},
+        &data));
     expect_ok(cornu_evaluate_report(model, data, NULL, NULL, &r));
     expect_ok(cornu_report_error_get(r, 0, &e));
     assert_int_equal(e.truth, 1);

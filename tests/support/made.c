@@ -173,14 +173,14 @@ const char *made_grey(const char *name, int grey)
 
 int64_t made_count(const cornu_data *data, cornu_split split)
 {
-    cornu_data_info info;
+    cornu_data_info info = {.size = sizeof info};
     assert_int_equal(cornu_data_info_get(data, &info), CORNU_OK);
     return info.count[split];
 }
 
 int64_t made_skipped(const cornu_data *data)
 {
-    cornu_data_loading loading;
+    cornu_data_loading loading = {.size = sizeof loading};
     assert_int_equal(cornu_data_loading_get(data, &loading), CORNU_OK);
     return loading.skipped;
 }
@@ -188,13 +188,14 @@ int64_t made_skipped(const cornu_data *data)
 cornu_status made_read(const char *path, int64_t height, int64_t width, int64_t channels,
                        float *values)
 {
-    const cornu_image_options o = {.height = height, .width = width, .channels = channels};
+    const cornu_image_options o = {
+        .size = sizeof o, .height = height, .width = width, .channels = channels};
     return cornu_image_read(path, &o, values, height * width * channels);
 }
 
 cornu_status made_read_for(const cornu_model *model, const char *path, float *values)
 {
-    cornu_image_options o;
+    cornu_image_options o = {.size = sizeof o};
     cornu_status status = cornu_model_image_options(model, &o);
     if (status != CORNU_OK)
         return status;

@@ -35,7 +35,7 @@ static const char *listed(const char *list, int index)
    would report no error for tests that never used it. */
 static void must_be_there(const char *name)
 {
-    cornu_device_info info;
+    cornu_device_info info = {.size = sizeof info};
     device_id id;
     char why[sizeof info.reason + 2] = "";
     for (int i = 0; device_at(i, &id, &info); i++) {

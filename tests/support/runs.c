@@ -43,7 +43,12 @@ static cornu_arrays made_samples(int count, uint64_t key)
         for (int j = 0; j < FEATURES; j++)
             x[i * FEATURES + j] = random_normal(&r) + (j % CLASSES == y[i] ? 2.0f : 0.0f);
     }
-    return (cornu_arrays){.count = count, .rank = 1, .shape = {FEATURES}, .values = x, .labels = y};
+    return (cornu_arrays){.size = sizeof(cornu_arrays),
+                          .count = count,
+                          .rank = 1,
+                          .shape = {FEATURES},
+                          .values = x,
+                          .labels = y};
 }
 
 static void free_samples(cornu_arrays *a)
@@ -127,7 +132,7 @@ cornu_status __wrap_session_open(cornu_model *model, const session_options *opti
 cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out)
 {
     session_options o = *options;
-    if (!o.device && getenv("CORNU_TEST_DEVICES"))
-        o.device = net_device(0);
+    if (!o.where.device && getenv("CORNU_TEST_DEVICES"))
+        o.where.device = net_device(0);
     return __real_session_open(model, &o, out);
 }

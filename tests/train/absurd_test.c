@@ -40,19 +40,34 @@ static void arrays_of_absurd_sizes_are_refused(void **state)
     cornu_model *model = runs_usual("{}");
     cornu_trainer *trainer;
     cornu_data *data = NULL;
-    expect_ok(cornu_trainer_open(model, &(cornu_run_options){.threads = 1}, &trainer));
+    expect_ok(cornu_trainer_open(model, &(cornu_where){.threads = 1}, &trainer));
     for (int i = 0; i < SIZES; i++) {
         const int64_t n = sizes[i];
-        const cornu_arrays absurd[] = {
-            {.count = n, .rank = 1, .shape = {n}, .values = numbers, .labels = labels},
-            {.count = 1, .rank = 2, .shape = {n, n}, .values = numbers, .labels = labels},
-            {.count = n, .rank = 4, .shape = {n, n, n, n}, .pixels = pixels, .labels = labels},
-            {.count = n,
-             .rank = 1,
-             .shape = {1},
-             .pixels = pixels,
-             .targets = numbers,
-             .target_size = n}};
+        const cornu_arrays absurd[] = {{.size = sizeof(cornu_arrays),
+                                        .count = n,
+                                        .rank = 1,
+                                        .shape = {n},
+                                        .values = numbers,
+                                        .labels = labels},
+                                       {.size = sizeof(cornu_arrays),
+                                        .count = 1,
+                                        .rank = 2,
+                                        .shape = {n, n},
+                                        .values = numbers,
+                                        .labels = labels},
+                                       {.size = sizeof(cornu_arrays),
+                                        .count = n,
+                                        .rank = 4,
+                                        .shape = {n, n, n, n},
+                                        .pixels = pixels,
+                                        .labels = labels},
+                                       {.size = sizeof(cornu_arrays),
+                                        .count = n,
+                                        .rank = 1,
+                                        .shape = {1},
+                                        .pixels = pixels,
+                                        .targets = numbers,
+                                        .target_size = n}};
         for (size_t k = 0; k < sizeof absurd / sizeof *absurd; k++) {
             expect_refused(cornu_data_from_arrays(&absurd[k], NULL, &data), "from_arrays");
             assert_null(data);
@@ -78,17 +93,18 @@ static void absurd_counts_and_batches_are_refused(void **state)
     cornu_model *model = runs_usual("{}");
     cornu_data *data = NULL, *real = runs_data(20, 0);
     cornu_trainer *trainer;
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     char *text = NULL;
     for (int i = 0; i < SIZES; i++) {
         const int64_t n = sizes[i], shape[] = {n, n};
         int64_t bytes;
-        const cornu_run_options run = {.batch = n};
-        cornu_stream stream = {.next = no_batch, .batches = n};
-        cornu_explain_options explain = {.batch = n};
-        cornu_fit_options fit = {.batch = n};
+        const cornu_run_options run = {.size = sizeof run, .batch = n};
+        cornu_stream stream = {.size = sizeof stream, .next = no_batch, .batches = n};
+        cornu_explain_options explain = {.size = sizeof explain, .batch = n};
+        cornu_fit_options fit = {.size = sizeof fit, .batch = n};
         cornu_model *made = NULL;
-        stream.like = (cornu_arrays){.count = 1, .rank = 1, .shape = {8}, .values = numbers};
+        stream.like = &(cornu_arrays){
+            .size = sizeof(cornu_arrays), .count = 1, .rank = 1, .shape = {8}, .values = numbers};
         expect_refused(cornu_predict(model, numbers, n, &run, numbers), "predict");
         expect_refused(cornu_predict_check(model, n, &run), "predict_check");
         expect_refused(cornu_evaluate(model, real, &run, &scores), "evaluate");
@@ -102,7 +118,7 @@ static void absurd_counts_and_batches_are_refused(void **state)
         expect_refused(made_read("x.png", n, n, 3, numbers), "image_read");
         (void)cornu_memory_check("everything", n); /* as the machine is */
     }
-    expect_ok(cornu_trainer_open(model, &(cornu_run_options){.threads = 1}, &trainer));
+    expect_ok(cornu_trainer_open(model, &(cornu_where){.threads = 1}, &trainer));
     for (int i = 0; i < SIZES; i++)
         expect_refused(cornu_trainer_predict(trainer, numbers, sizes[i], numbers), "predict");
     cornu_trainer_close(trainer);

@@ -258,7 +258,8 @@ static void what_is_said_of_an_epoch_stands_behind_its_line(void **state)
         "min, patience: 2, min_delta: 0.9}}]}");
     cornu_data *data = runs_data(100, 40);
     notices n = {0};
-    cornu_fit_options o = {.on_epoch = note_epoch, .on_notice = notices_add, .user = &n};
+    cornu_fit_options o = {
+        .size = sizeof o, .on_epoch = note_epoch, .on_notice = notices_add, .user = &n};
     expect_ok(cornu_fit(model, data, &o, NULL));
     const char *line = strstr(n.lines, "line of epoch 3");
     assert_non_null(line);
@@ -280,7 +281,7 @@ static void early_stopping_goes_back_to_the_best_weights(void **state)
     cornu_data *data = runs_data(100, 40);
     notices n = {0};
     cornu_history *h;
-    cornu_fit_options o = {.on_notice = notices_add, .user = &n};
+    cornu_fit_options o = {.size = sizeof o, .on_notice = notices_add, .user = &n};
     expect_ok(cornu_fit(best, data, NULL, NULL));
     expect_ok(cornu_fit(model, data, &o, &h));
     assert_int_equal(cornu_history_epochs(h), 4);
@@ -311,7 +312,7 @@ static cornu_fit_options into_scratch(void)
 {
     static char folder[1100];
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
-    return (cornu_fit_options){.output = folder};
+    return (cornu_fit_options){.size = sizeof(cornu_fit_options), .output = folder};
 }
 
 static cornu_model *open_scratch(const char *name)

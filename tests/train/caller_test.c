@@ -122,7 +122,13 @@ static void a_view_is_the_samples_themselves(void **state)
     (void)state;
     const float x[] = {1, 2, 3, 4, 5, 6};
     const int32_t y[] = {2, 0, 1};
-    cornu_arrays in = {.count = 3, .rank = 1, .shape = {2}, .values = x, .labels = y}, out;
+    cornu_arrays in = {.size = sizeof in,
+                       .count = 3,
+                       .rank = 1,
+                       .shape = {2},
+                       .values = x,
+                       .labels = y},
+                 out = {.size = sizeof out};
     cornu_data *data;
     expect_ok(cornu_data_from_arrays(&in, NULL, &data));
     expect_ok(cornu_data_view(data, CORNU_TRAIN, &out));
@@ -170,7 +176,7 @@ static void a_section_of_ones_own_writes_its_files_anywhere(void **state)
              checkpoint, table);
     cornu_model *m = runs_usual(NULL);
     cornu_data *data = runs_data(40, 0);
-    cornu_fit_options o = {.section = section};
+    cornu_fit_options o = {.size = sizeof o, .section = section};
     expect_ok(cornu_fit(m, data, &o, NULL));
     expect_ok(cornu_fit(m, data, &o, NULL)); /* in place of the first run's */
     cornu_model_close(m);
@@ -213,7 +219,8 @@ static void each_epoch_is_announced_and_each_step_reported(void **state)
     cornu_model *m = runs_usual(NULL);
     cornu_data *data = runs_data(40, 0);
     seen s = {0};
-    cornu_fit_options o = {.section = "{epochs: 3, batch_size: 8, callbacks: [terminate_on_nan]}",
+    cornu_fit_options o = {.size = sizeof o,
+                           .section = "{epochs: 3, batch_size: 8, callbacks: [terminate_on_nan]}",
                            .each_step = true,
                            .on_epoch_begin = on_begin,
                            .on_step = on_step,
@@ -240,11 +247,16 @@ static void a_file_of_a_section_of_ones_own_goes_on_by_its_recipe(void **state)
     cornu_model *m = runs_usual(NULL), *saved;
     cornu_data *data = runs_data(40, 0);
     notices told = {0};
-    cornu_fit_options o = {.section = "{epochs: 2, batch_size: 8, callbacks: [terminate_on_nan]}"};
+    cornu_fit_options o = {.size = sizeof o,
+                           .section = "{epochs: 2, batch_size: 8, callbacks: [terminate_on_nan]}"};
     expect_ok(cornu_fit(m, data, &o, NULL));
     expect_ok(cornu_model_save(m, scratch_path("own.safetensors")));
     expect_ok(cornu_model_open(scratch_path("own.safetensors"), &saved));
-    o = (cornu_fit_options){.resume = true, .epochs = 3, .on_notice = notices_add, .user = &told};
+    o = (cornu_fit_options){.size = sizeof(cornu_fit_options),
+                            .resume = true,
+                            .epochs = 3,
+                            .on_notice = notices_add,
+                            .user = &told};
     expect_ok(cornu_fit(saved, data, &o, NULL));
     assert_non_null(
         strstr(told.lines, "lists no callbacks; the 1 with which it was saved does not"));

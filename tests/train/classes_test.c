@@ -57,7 +57,10 @@ static cornu_model *network(const char *loss, const char *data)
 
 static cornu_data *open_folder(const cornu_model *m, const char *folder)
 {
-    cornu_data_options options = {.folder = scratch_path(folder), .whole = true};
+    cornu_data_options options = {
+        .size = sizeof options,
+        .folder = scratch_path(folder),
+        .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .whole = true}};
     cornu_data *data;
     expect_ok(cornu_data_open_for_model(m, &options, &data));
     return data;
@@ -90,8 +93,9 @@ static cornu_model *trained(void)
 
 static double accuracy_on(cornu_model *m, const char *folder, notices *told)
 {
-    cornu_run_options options = {.on_notice = told ? notices_add : NULL, .user = told};
-    cornu_scores scores;
+    cornu_run_options options = {
+        .size = sizeof options, .on_notice = told ? notices_add : NULL, .user = told};
+    cornu_scores scores = {.size = sizeof scores};
     cornu_data *data = open_folder(m, folder);
     expect_ok(cornu_evaluate(m, data, &options, &scores));
     cornu_data_close(data);
@@ -141,7 +145,7 @@ static void all_classes_that_the_model_does_not_know_are_named(void **state)
 {
     (void)state;
     cornu_model *m = trained();
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     make_class("new", "ant", 0);
     make_class("new", "bee", 1);
     make_class("new", "car", 1);
@@ -196,7 +200,7 @@ static void losses_count_classes_alike(void **state)
         expect_message("data two: found 2 classes; the model's outputs expect 4; fewer_classes: "
                        "true in the recipe's data section takes fewer");
         cornu_data *data = open_folder(m, "two");
-        cornu_scores scores;
+        cornu_scores scores = {.size = sizeof scores};
         expect_status(cornu_evaluate(m, data, NULL, &scores), CORNU_INVALID);
         expect_message("the model's outputs expect 4, and the model has no names to tell which");
         cornu_data_close(data);
@@ -241,18 +245,22 @@ static void classes_in_another_order_train_the_same_outputs(void **state)
         reversed[i] = 3 - i / 2;
     }
     for (int k = 0; k < 2; k++) {
-        cornu_image_files files = {.count = 8,
+        cornu_image_files files = {.size = sizeof files,
+                                   .count = 8,
                                    .paths = list,
                                    .labels = k ? reversed : labels,
                                    .class_names = k ? backwards : names,
                                    .class_count = CLASSES};
-        cornu_data_options options = {.image_height = 1, .image_width = 1, .image_channels = 1};
+        cornu_data_options options = {
+            .size = sizeof options,
+            .images = &(cornu_folder_options){
+                .size = sizeof(cornu_folder_options), .height = 1, .width = 1, .channels = 1}};
         m[k] = network("sparse_categorical_crossentropy", "");
         expect_ok(cornu_model_compile(
             m[k], "{optimizer: sgd, loss: sparse_categorical_crossentropy, metrics: [accuracy]}"));
         expect_ok(cornu_model_set_class_names(m[k], names, CLASSES));
         expect_ok(cornu_data_from_files(&files, &options, &data[k]));
-        cornu_fit_options fit = {.epochs = 3, .validation_data = data[0]};
+        cornu_fit_options fit = {.size = sizeof fit, .epochs = 3, .validation_data = data[0]};
         expect_ok(cornu_fit(m[k], data[k], &fit, NULL));
     }
     assert_true(same_bits(m[0], m[1]));
@@ -270,7 +278,7 @@ static void validation_data_of_other_classes_is_refused_before_training(void **s
     make_class("new", "bee", 1);
     make_class("new", "car", 1);
     cornu_data *train = open_folder(m, "old"), *other = open_folder(m, "new");
-    cornu_fit_options fit = {.validation_data = other};
+    cornu_fit_options fit = {.size = sizeof fit, .validation_data = other};
     expect_status(cornu_fit(m, train, &fit, NULL), CORNU_INVALID);
     expect_message("new: found classes that the training data does not know: bee; expected");
     assert_false(m->initialized);
@@ -292,9 +300,13 @@ static void classes_have_weights_by_their_names(void **state)
         expect_ok(cornu_model_compile(m[i], "{optimizer: sgd, loss: "
                                             "sparse_categorical_crossentropy}"));
         cornu_data *data = open_folder(m[i], "old");
-        expect_ok(cornu_fit(m[i], data, &(cornu_fit_options){.section = sections[i]}, NULL));
+        expect_ok(cornu_fit(
+            m[i], data,
+            &(cornu_fit_options){.size = sizeof(cornu_fit_options), .section = sections[i]}, NULL));
         expect_status(cornu_fit(m[i], data,
-                                &(cornu_fit_options){.section = "{class_weight: {bus: 1}}"}, NULL),
+                                &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                     .section = "{class_weight: {bus: 1}}"},
+                                NULL),
                       CORNU_INVALID);
         expect_message("found class \"bus\"; expected a class number from 0, or one of: boat, car, "
                        "moto, tram");
@@ -315,8 +327,10 @@ static void a_number_in_class_weight_is_no_name(void **state)
     for (int k = 0; k < CLASSES; k++)
         make_class("numbers", numbers[k], k);
     cornu_data *data = open_folder(m, "numbers");
-    cornu_fit_options fit = {
-        .section = "{class_weight: {1: 2}}", .on_notice = notices_add, .user = &told};
+    cornu_fit_options fit = {.size = sizeof fit,
+                             .section = "{class_weight: {1: 2}}",
+                             .on_notice = notices_add,
+                             .user = &told};
     expect_ok(cornu_fit(m, data, &fit, NULL));
     assert_non_null(strstr(told.lines, "class_weight: 1 is taken as the number of a class"));
     cornu_data_close(data);

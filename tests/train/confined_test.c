@@ -44,7 +44,7 @@ static cornu_status train(const char *callback, const char *path)
     snprintf(fit, sizeof fit, "{epochs: 1, callbacks: [{%s: {path: '%s'}}]}", callback, path);
     cornu_model *model = runs_usual(fit);
     cornu_data *data = runs_data(20, 0);
-    cornu_fit_options o = {.output = work};
+    cornu_fit_options o = {.size = sizeof o, .output = work};
     cornu_status status = cornu_fit(model, data, &o, NULL);
     assert_int_equal(model->initialized, status == CORNU_OK); /* refused before it begins */
     cornu_data_close(data);
@@ -137,7 +137,7 @@ static void a_model_file_that_is_resumed_writes_no_other_files_either(void **sta
         runs_usual("{epochs: 2, callbacks: [{csv_logger: {path: sub/l.csv}}, {checkpoint: {path: "
                    "sub/m.safetensors}}]}");
     cornu_data *data = runs_data(20, 0);
-    cornu_fit_options o = {.output = work, .epochs = 1};
+    cornu_fit_options o = {.size = sizeof o, .output = work, .epochs = 1};
     expect_ok(cornu_fit(model, data, &o, NULL));
     const char *path = scratch_path("strange.safetensors");
     expect_ok(cornu_model_save(model, path));
@@ -145,7 +145,8 @@ static void a_model_file_that_is_resumed_writes_no_other_files_either(void **sta
     assert_int_equal(unlink(scratch_path("work/sub/l.csv")), 0);
     assert_int_equal(symlink("../../precious.csv", scratch_path("work/sub/l.csv")), 0);
     expect_ok(cornu_model_open(path, &model));
-    o = (cornu_fit_options){.output = work, .epochs = 2, .resume = true};
+    o = (cornu_fit_options){
+        .size = sizeof(cornu_fit_options), .output = work, .epochs = 2, .resume = true};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("found a link; expected a file of its own");
     expect_precious(scratch_path("precious.csv"));

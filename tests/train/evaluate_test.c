@@ -10,8 +10,8 @@
 
 static cornu_scores evaluate(cornu_model *model, const cornu_data *data, int64_t batch)
 {
-    cornu_scores scores;
-    cornu_run_options o = {.batch = batch, .split = CORNU_TEST};
+    cornu_scores scores = {.size = sizeof scores};
+    cornu_run_options o = {.size = sizeof o, .batch = batch, .split = CORNU_TEST};
     expect_ok(cornu_evaluate(model, data, &o, &scores));
     return scores;
 }

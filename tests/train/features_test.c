@@ -29,8 +29,12 @@ static cornu_data *images(void)
             pixels[i * VALUES + k] =
                 (uint8_t)(k % 2 ? 200 + (i * 7 + k) % 13 : 10 + 60 * labels[i] + (i + k) % 5);
     }
-    cornu_arrays train = {
-        .count = COUNT, .shape = {SIDE, SIDE, 2}, .rank = 3, .pixels = pixels, .labels = labels};
+    cornu_arrays train = {.size = sizeof train,
+                          .count = COUNT,
+                          .shape = {SIDE, SIDE, 2},
+                          .rank = 3,
+                          .pixels = pixels,
+                          .labels = labels};
     expect_ok(cornu_data_from_arrays(&train, &train, &data));
     return data;
 }
@@ -78,8 +82,8 @@ static void a_saved_model_evaluates_and_predicts_with_them(void **state)
     cornu_model *m = network("featurewise_center: true, samplewise_std_normalization: true"),
                 *again;
     cornu_data *data = images();
-    cornu_scores before, after;
-    cornu_run_options on_test = {.split = CORNU_TEST};
+    cornu_scores before = {.size = sizeof before}, after = {.size = sizeof after};
+    cornu_run_options on_test = {.size = sizeof on_test, .split = CORNU_TEST};
     float x[VALUES], y[2], y_again[2];
     expect_ok(cornu_fit(m, data, NULL, NULL));
     expect_ok(cornu_model_save(m, scratch_path("m.safetensors")));
@@ -103,7 +107,7 @@ static void a_model_that_was_never_trained_says_what_it_lacks(void **state)
     (void)state;
     cornu_model *m = network("featurewise_center: true");
     cornu_data *data = images();
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     expect_status(cornu_evaluate(m, data, NULL, &scores), CORNU_INVALID);
     expect_message("featurewise_center: found a model without the training samples' mean");
     cornu_data_close(data);
@@ -114,7 +118,7 @@ static void explain_times_a_model_that_was_never_trained(void **state)
 {
     (void)state;
     cornu_model *m = network("featurewise_std_normalization: true");
-    cornu_explain_options options = {.run = true};
+    cornu_explain_options options = {.size = sizeof options, .run = true};
     char *text;
     expect_ok(cornu_explain(m, &options, &text));
     assert_non_null(strstr(text, "gather_samples"));

@@ -17,7 +17,9 @@ enum { SAMPLES = 30 };
 static cornu_model *trained(const cornu_data *data, const char *section)
 {
     cornu_model *m = runs_usual(NULL);
-    expect_ok(cornu_fit(m, data, &(cornu_fit_options){.section = section}, NULL));
+    expect_ok(cornu_fit(m, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .section = section},
+                        NULL));
     return m;
 }
 
@@ -25,7 +27,7 @@ static cornu_model *trained(const cornu_data *data, const char *section)
 static cornu_data *weighted(const cornu_data *of, const float *by_class, bool one_hot)
 {
     static float weights[SAMPLES], targets[SAMPLES * 3];
-    cornu_arrays a;
+    cornu_arrays a = {.size = sizeof a};
     cornu_data *data;
     expect_ok(cornu_data_view(of, CORNU_TRAIN, &a));
     memset(targets, 0, sizeof targets);
@@ -60,7 +62,7 @@ static void class_weight_is_the_weight_of_each_sample_of_the_class(void **state)
         cornu_model *c = trained(plain, "{epochs: 2, batch_size: 7}");
         assert_true(same_bits(a, b));
         assert_false(same_bits(a, c));
-        cornu_scores scores, with_weights;
+        cornu_scores scores = {.size = sizeof scores}, with_weights = {.size = sizeof with_weights};
         expect_ok(cornu_evaluate(a, plain, NULL, &scores));
         expect_ok(cornu_evaluate(a, weights, NULL, &with_weights));
         assert_true(scores.value[0] != with_weights.value[0]);
@@ -82,7 +84,7 @@ static void class_weight_knows_the_class_of_one_hot_targets(void **state)
     cornu_model *m[2];
     for (int i = 0; i < 2; i++) {
         m[i] = runs_model("[{Dense: {units: 3, activation: softmax}}]", compile, NULL);
-        cornu_fit_options o = {.section = "{epochs: 2, class_weight: {1: 3.5}}"};
+        cornu_fit_options o = {.size = sizeof o, .section = "{epochs: 2, class_weight: {1: 3.5}}"};
         expect_ok(cornu_fit(m[i], i ? one_hot : plain, &o, NULL));
     }
     assert_true(same_bits(m[0], m[1]));
@@ -109,15 +111,20 @@ static void a_wrong_section_is_refused(void **state)
     cornu_data *data = runs_data(SAMPLES, 0);
     cornu_model *m = runs_usual(NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        expect_status(cornu_fit(m, data, &(cornu_fit_options){.section = wrong[i][0]}, NULL),
+        expect_status(cornu_fit(m, data,
+                                &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                     .section = wrong[i][0]},
+                                NULL),
                       CORNU_INVALID);
         expect_message(wrong[i][1]);
     }
     static const float by_class[] = {1, 2, 3};
     cornu_data *both = weighted(data, by_class, false);
-    expect_status(
-        cornu_fit(m, both, &(cornu_fit_options){.section = "{class_weight: {0: 2}}"}, NULL),
-        CORNU_INVALID);
+    expect_status(cornu_fit(m, both,
+                            &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                 .section = "{class_weight: {0: 2}}"},
+                            NULL),
+                  CORNU_INVALID);
     expect_message("weights of their own");
     cornu_data_close(both);
     cornu_model_close(m);
@@ -129,7 +136,8 @@ static cornu_history *history_of(const char *section)
     cornu_history *h;
     cornu_data *data = runs_data(SAMPLES, 12);
     cornu_model *m = runs_usual(NULL);
-    expect_ok(cornu_fit(m, data, &(cornu_fit_options){.section = section}, &h));
+    expect_ok(cornu_fit(
+        m, data, &(cornu_fit_options){.size = sizeof(cornu_fit_options), .section = section}, &h));
     cornu_model_close(m);
     cornu_data_close(data);
     return h;
@@ -180,10 +188,11 @@ static void validation_data_takes_the_place_of_the_test_split(void **state)
 {
     (void)state;
     cornu_history *h;
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     cornu_data *data = runs_data(SAMPLES, 12), *other = runs_data(9, 0);
     cornu_model *m = runs_usual(NULL);
-    cornu_fit_options o = {.section = "{epochs: 1, validation: test}", .validation_data = other};
+    cornu_fit_options o = {
+        .size = sizeof o, .section = "{epochs: 1, validation: test}", .validation_data = other};
     expect_ok(cornu_fit(m, data, &o, &h));
     expect_ok(cornu_evaluate(m, other, NULL, &scores));
     assert_true(cornu_history_value(h, 0, 2) == scores.value[0]);
@@ -200,7 +209,8 @@ static void a_data_section_can_be_replaced(void **state)
     float values[3];
     cornu_data *data;
     cornu_model *m;
-    cornu_arrays a = {.count = 1, .rank = 3, .shape = {1, 1, 3}, .pixels = pixels};
+    cornu_arrays a = {
+        .size = sizeof a, .count = 1, .rank = 3, .shape = {1, 1, 3}, .pixels = pixels};
     expect_ok(cornu_model_parse(
         "{data: {scale: 0.5}, model: {input: [1, 1, 3], layers: [Flatten]}}", "recipe", &m));
     expect_ok(cornu_data_from_arrays(&a, NULL, &data));

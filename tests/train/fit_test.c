@@ -33,8 +33,10 @@ static void fit_learns_a_separable_problem(void **state)
     expect_ok(cornu_fit(model, data, NULL, &history));
     assert_int_equal(cornu_history_epochs(history), 12);
     assert_true(last_value(history, "val_accuracy") > 0.95);
-    cornu_scores scores;
-    expect_ok(cornu_evaluate(model, data, &(cornu_run_options){.split = CORNU_TEST}, &scores));
+    cornu_scores scores = {.size = sizeof scores};
+    expect_ok(cornu_evaluate(
+        model, data, &(cornu_run_options){.size = sizeof(cornu_run_options), .split = CORNU_TEST},
+        &scores));
     assert_int_equal(scores.count, 2);
     assert_string_equal(scores.name[0], "loss");
     assert_string_equal(scores.name[1], "accuracy");
@@ -53,7 +55,8 @@ static void history_has_a_row_an_epoch_with_named_columns(void **state)
     cornu_model *model = runs_usual("{epochs: 2, validation: test}");
     cornu_data *data = runs_data(50, 20);
     cornu_history *h;
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.epochs = 3}, &h));
+    expect_ok(cornu_fit(model, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .epochs = 3}, &h));
     assert_int_equal(cornu_history_epochs(h), 3);
     assert_int_equal(cornu_history_columns(h), 6);
     for (int i = 0; i < 6; i++)
@@ -75,9 +78,11 @@ static void epoch_loss_is_the_mean_over_samples_with_a_partial_batch(void **stat
                                     NULL);
     cornu_data *data = runs_data(37, 0);
     cornu_history *h;
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.batch = 8}, &h));
-    cornu_scores all;
-    expect_ok(cornu_evaluate(model, data, &(cornu_run_options){.batch = 37}, &all));
+    expect_ok(cornu_fit(model, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .batch = 8}, &h));
+    cornu_scores all = {.size = sizeof all};
+    expect_ok(cornu_evaluate(
+        model, data, &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = 37}, &all));
     assert_float_equal(last_value(h, "loss"), all.value[0], 1e-6);
     assert_float_equal(last_value(h, "accuracy"), all.value[1], 1e-12);
     assert_int_equal(model->training.position.iterations, 5);
@@ -99,8 +104,10 @@ static void validation_split_is_the_unshuffled_tail(void **state)
     tail.block[CORNU_TRAIN].count = 26;
     tail.block[CORNU_TRAIN].x = (const float *)data->block[CORNU_TRAIN].x + 75 * 8;
     tail.block[CORNU_TRAIN].y = (const int32_t *)data->block[CORNU_TRAIN].y + 75;
-    cornu_scores scores;
-    expect_ok(cornu_evaluate(model, &tail, &(cornu_run_options){.batch = 10}, &scores));
+    cornu_scores scores = {.size = sizeof scores};
+    expect_ok(cornu_evaluate(model, &tail,
+                             &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = 10},
+                             &scores));
     assert_float_equal(last_value(h, "val_loss"), scores.value[0], 1e-12);
     assert_float_equal(last_value(h, "val_accuracy"), scores.value[1], 1e-12);
     cornu_history_close(h);
@@ -119,8 +126,10 @@ static void validation_takes_the_first_test_samples_and_steps(void **state)
         cornu_history *h;
         expect_ok(cornu_fit(model, data, NULL, &h));
         data->block[CORNU_TEST].count = 30;
-        cornu_scores scores;
-        expect_ok(cornu_evaluate(model, data, &(cornu_run_options){.split = CORNU_TEST}, &scores));
+        cornu_scores scores = {.size = sizeof scores};
+        expect_ok(cornu_evaluate(
+            model, data,
+            &(cornu_run_options){.size = sizeof(cornu_run_options), .split = CORNU_TEST}, &scores));
         assert_float_equal(last_value(h, "val_loss"), scores.value[0], 1e-6);
         cornu_history_close(h);
         cornu_data_close(data);
@@ -134,8 +143,9 @@ static void steps_per_epoch_goes_on_through_the_data(void **state)
     /* 4 batches a pass: 3 epochs of 4 steps and 4 epochs of 3 steps see the same batches */
     cornu_model *a = runs_usual("{batch_size: 10}"), *b = runs_usual("{batch_size: 10}");
     cornu_data *data = runs_data(36, 0);
-    expect_ok(cornu_fit(a, data, &(cornu_fit_options){.epochs = 3}, NULL));
-    cornu_fit_options options = {.epochs = 4, .steps_per_epoch = 3};
+    expect_ok(cornu_fit(
+        a, data, &(cornu_fit_options){.size = sizeof(cornu_fit_options), .epochs = 3}, NULL));
+    cornu_fit_options options = {.size = sizeof options, .epochs = 4, .steps_per_epoch = 3};
     expect_ok(cornu_fit(b, data, &options, NULL));
     assert_int_equal(b->training.position.iterations, 12);
     assert_true(same_bits(a, b));
@@ -172,15 +182,21 @@ static void same_bits_for_any_number_of_threads(void **state)
     (void)state;
     cornu_data *data = runs_data(300, 0);
     cornu_model *first = runs_usual("{epochs: 3}");
-    expect_ok(cornu_fit(first, data, &(cornu_fit_options){.threads = 1}, NULL));
+    expect_ok(cornu_fit(first, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .where.threads = 1},
+                        NULL));
     for (int threads = 1; threads <= 3; threads++) {
         cornu_model *other = runs_usual("{epochs: 3}");
-        expect_ok(cornu_fit(other, data, &(cornu_fit_options){.threads = threads}, NULL));
+        expect_ok(cornu_fit(
+            other, data,
+            &(cornu_fit_options){.size = sizeof(cornu_fit_options), .where.threads = threads},
+            NULL));
         assert_true(same_bits(first, other));
         cornu_model_close(other);
     }
     cornu_model *seeded = runs_usual("{epochs: 3}");
-    expect_ok(cornu_fit(seeded, data, &(cornu_fit_options){.seed = 2}, NULL));
+    expect_ok(cornu_fit(seeded, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .seed = 2}, NULL));
     assert_false(same_bits(first, seeded));
     cornu_model_close(seeded);
     cornu_model_close(first);
@@ -193,8 +209,11 @@ static void batch_larger_than_the_data_takes_all_samples_and_says_so(void **stat
     notices n = {0};
     cornu_model *model = runs_usual("{batch_size: 1000, epochs: 2}");
     cornu_data *data = runs_data(20, 0);
-    expect_ok(
-        cornu_fit(model, data, &(cornu_fit_options){.on_notice = notices_add, .user = &n}, NULL));
+    expect_ok(cornu_fit(model, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                             .on_notice = notices_add,
+                                             .user = &n},
+                        NULL));
     assert_int_equal(n.count, 1);
     assert_non_null(strstr(n.lines, "batch 1000 is larger than the 20 training samples"));
     assert_int_equal(model->training.position.iterations, 2);
@@ -207,7 +226,7 @@ static void one_sample_is_enough(void **state)
     (void)state;
     cornu_model *model = runs_usual("{epochs: 2}");
     cornu_data *data = runs_data(1, 1);
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     expect_ok(cornu_fit(model, data, NULL, NULL));
     expect_ok(cornu_evaluate(model, data, NULL, &scores));
     assert_true(isfinite(scores.value[0]));
@@ -224,8 +243,12 @@ static void predict_gives_the_same_rows_for_any_batch(void **state)
     float one[COUNT][3], many[COUNT][3];
     const float *x = data->block[CORNU_TRAIN].x;
     expect_ok(cornu_fit(model, data, NULL, NULL));
-    expect_ok(cornu_predict(model, x, COUNT, &(cornu_run_options){.batch = 1}, &one[0][0]));
-    expect_ok(cornu_predict(model, x, COUNT, &(cornu_run_options){.batch = 10}, &many[0][0]));
+    expect_ok(cornu_predict(model, x, COUNT,
+                            &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = 1},
+                            &one[0][0]));
+    expect_ok(cornu_predict(model, x, COUNT,
+                            &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = 10},
+                            &many[0][0]));
     for (int i = 0; i < COUNT; i++) {
         assert_float_equal(many[i][0] + many[i][1] + many[i][2], 1, 1e-5);
         for (int j = 0; j < 3; j++)
@@ -241,9 +264,9 @@ static void predict_and_evaluate_stop_when_asked(void **state)
     cornu_model *model = runs_usual(NULL);
     cornu_data *data = runs_data(100, 0);
     float outputs[100][3];
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     int left = 2;
-    cornu_run_options o = {.batch = 10, .should_stop = stop_after, .user = &left};
+    cornu_run_options o = {.size = sizeof o, .batch = 10, .should_stop = stop_after, .user = &left};
     expect_status(cornu_predict(model, data->block[0].x, 100, &o, &outputs[0][0]), CORNU_STOPPED);
     left = 3;
     expect_status(cornu_evaluate(model, data, &o, &scores), CORNU_STOPPED);
@@ -283,7 +306,8 @@ static void progress_reports_the_last_step_and_every_epoch(void **state)
     watched w = {.in_order = true};
     cornu_model *model = runs_usual("{batch_size: 10, epochs: 3, validation: test}");
     cornu_data *data = runs_data(100, 10);
-    cornu_fit_options o = {.on_step = watch_step, .on_epoch = watch_epoch, .user = &w};
+    cornu_fit_options o = {
+        .size = sizeof o, .on_step = watch_step, .on_epoch = watch_epoch, .user = &w};
     expect_ok(cornu_fit(model, data, &o, NULL));
     assert_int_equal(w.epochs, 3);
     assert_in_range(w.steps, 3, 30);
@@ -311,7 +335,8 @@ static void log_has_a_row_an_epoch(void **state)
     cornu_data *data = runs_data(64, 10);
     const char *path = scratch_path("log.csv");
     cornu_history *h;
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.log = path}, &h));
+    expect_ok(cornu_fit(model, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .log = path}, &h));
     char *content = read_text(path);
     const char *header = "epoch,loss,accuracy,val_loss,val_accuracy,seconds\n";
     assert_int_equal(strncmp(content, header, strlen(header)), 0);
@@ -338,7 +363,10 @@ static void step_log_has_each_steps_own_loss(void **state)
     cornu_data *data = runs_data(40, 0);
     const char *path = scratch_path("steps.csv");
     cornu_history *h;
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.log = path, .log_steps = true}, &h));
+    expect_ok(cornu_fit(
+        model, data,
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .log = path, .log_steps = true},
+        &h));
     char *content = read_text(path), *row = content;
     assert_int_equal(strncmp(row, "step,loss\n", 10), 0);
     static const int sizes[] = {16, 16, 8};
@@ -448,7 +476,7 @@ static void a_model_without_a_loss_cannot_train(void **state)
     (void)state;
     cornu_model *model = runs_model("[{Dense: {units: 3}}]", NULL, NULL);
     cornu_data *data = runs_data(5, 0);
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     expect_status(cornu_fit(model, data, NULL, NULL), CORNU_INVALID);
     expect_message("expected a compile section");
     expect_status(cornu_evaluate(model, data, NULL, &scores), CORNU_INVALID);
@@ -463,21 +491,22 @@ static void wrong_options_are_refused_before_anything_runs(void **state)
     (void)state;
     char nowhere[1200];
     snprintf(nowhere, sizeof nowhere, "%s/m.safetensors", scratch_path("missing"));
+    enum { SIZE = sizeof(cornu_fit_options) };
     const struct {
         cornu_fit_options options;
         const char *message;
     } cases[] = {
-        {{.epochs = -1}, "epochs: found -1"},
-        {{.batch = -5}, "batch: found -5"},
-        {{.batch = INT64_C(1) << 40}, "batch: found"},
-        {{.steps_per_epoch = -1}, "steps_per_epoch: found -1"},
-        {{.threads = -2}, "threads: found -2"},
-        {{.log_steps = true}, "log_steps: found no log"},
-        {{.save = "model.bin"}, "expected a name that ends in .safetensors"},
-        {{.save = nowhere}, "missing/m.safetensors: cannot write"},
-        {{.log = nowhere}, "missing/m.safetensors: cannot write"},
-        {{.device = "tpu"}, "tpu"},
-        {{.resume = true}, "never trained"},
+        {{.size = SIZE, .epochs = -1}, "epochs: found -1"},
+        {{.size = SIZE, .batch = -5}, "batch: found -5"},
+        {{.size = SIZE, .batch = INT64_C(1) << 40}, "batch: found"},
+        {{.size = SIZE, .steps_per_epoch = -1}, "steps_per_epoch: found -1"},
+        {{.size = SIZE, .where.threads = -2}, "threads: found -2"},
+        {{.size = SIZE, .log_steps = true}, "log_steps: found no log"},
+        {{.size = SIZE, .save = "model.bin"}, "expected a name that ends in .safetensors"},
+        {{.size = SIZE, .save = nowhere}, "missing/m.safetensors: cannot write"},
+        {{.size = SIZE, .log = nowhere}, "missing/m.safetensors: cannot write"},
+        {{.size = SIZE, .where.device = "tpu"}, "tpu"},
+        {{.size = SIZE, .resume = true}, "never trained"},
     };
     cornu_model *model = runs_usual(NULL);
     cornu_data *data = runs_data(20, 0);
@@ -550,7 +579,7 @@ static void a_loss_that_is_no_number_is_noticed_once(void **state)
     notices n = {0};
     cornu_model *model = runs_model("[{Dense: {units: 1}}]", EXPLODING, "{epochs: 3}");
     cornu_data *data = runs_data(100, 0);
-    cornu_fit_options o = {.on_notice = notices_add, .user = &n};
+    cornu_fit_options o = {.size = sizeof o, .on_notice = notices_add, .user = &n};
     expect_ok(cornu_fit(model, data, &o, NULL));
     assert_int_equal(n.count, 1);
     assert_non_null(strstr(n.lines, "no longer a finite number"));
@@ -566,7 +595,9 @@ static void terminate_on_nan_ends_the_run_and_saves_nothing(void **state)
                                     "{epochs: 3, callbacks: [terminate_on_nan]}");
     cornu_data *data = runs_data(1000, 0);
     cornu_history *h;
-    expect_status(cornu_fit(model, data, &(cornu_fit_options){.save = path}, &h),
+    expect_status(cornu_fit(model, data,
+                            &(cornu_fit_options){.size = sizeof(cornu_fit_options), .save = path},
+                            &h),
                   CORNU_NOT_A_NUMBER);
     expect_message("epoch 1, step");
     assert_int_equal(cornu_history_epochs(h), 0);

@@ -216,7 +216,7 @@ static watched run_of(int epochs, int64_t steps_per_epoch, const char *more)
     watched w = {.steps = 0};
     cornu_data *data = runs_data(600, 60);
     cornu_model *model = runs_usual(fit);
-    cornu_fit_options o = {.on_step = on_step, .on_epoch = on_epoch, .user = &w};
+    cornu_fit_options o = {.size = sizeof o, .on_step = on_step, .on_epoch = on_epoch, .user = &w};
     expect_ok(cornu_fit(model, data, &o, NULL));
     cornu_model_close(model);
     cornu_data_close(data);

@@ -45,7 +45,11 @@ static cornu_data *open_folder(const cornu_model *model, cornu_data_options o)
     static char folder[1100];
     cornu_data *data;
     snprintf(folder, sizeof folder, "%s", scratch_path(""));
-    o.cache_folder = folder;
+    cornu_folder_options images = {.size = sizeof images};
+    if (o.images)
+        images = *o.images;
+    images.cache_folder = folder;
+    o.images = &images;
     o.folder = scratch_path("f");
     expect_ok(cornu_data_open_for_model(model, &o, &data));
     return data;
@@ -94,12 +98,18 @@ static void expect_same(cornu_model *expected, cornu_model *found)
 static void check_all_ways(cornu_fit_options f)
 {
     static const char *const caches[] = {NULL, "file", "file", "off"};
-    cornu_model *expected = train((cornu_data_options){.workers = 1}, f, 0);
+    cornu_model *expected = train(
+        (cornu_data_options){
+            .size = sizeof(cornu_data_options),
+            .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .workers = 1}},
+        f, 0);
     for (int i = 0; i < 4; i++)
         for (int background = 0; background < 2; background++) {
-            cornu_data_options d = {.cache = caches[i], .background = background};
+            cornu_folder_options images = {
+                .size = sizeof images, .cache = caches[i], .background = background};
+            const cornu_data_options d = {.size = sizeof d, .images = &images};
             expect_same(expected, train(d, f, 0));
-            d.workers = 12;
+            images.workers = 12;
             expect_same(expected, train(d, f, 0));
             expect_same(expected, train(d, f, 3));
             expect_same(expected, train(d, f, 9));
@@ -111,7 +121,7 @@ static void no_way_of_loading_changes_a_bit(void **state)
 {
     (void)state;
     make_folder();
-    check_all_ways((cornu_fit_options){.seed = 5});
+    check_all_ways((cornu_fit_options){.size = sizeof(cornu_fit_options), .seed = 5});
 }
 
 /* Epochs that end in the middle of a pass, and passes in the middle of an epoch. */
@@ -119,8 +129,10 @@ static void nor_with_epochs_of_their_own_length(void **state)
 {
     (void)state;
     make_folder();
-    check_all_ways((cornu_fit_options){.seed = 6, .steps_per_epoch = 4});
-    check_all_ways((cornu_fit_options){.seed = 6, .steps_per_epoch = 11, .epochs = 2});
+    check_all_ways(
+        (cornu_fit_options){.size = sizeof(cornu_fit_options), .seed = 6, .steps_per_epoch = 4});
+    check_all_ways((cornu_fit_options){
+        .size = sizeof(cornu_fit_options), .seed = 6, .steps_per_epoch = 11, .epochs = 2});
 }
 
 static void count_skipped(void *user, const char *notice)
@@ -135,10 +147,13 @@ static void an_input_pipeline_gives_each_usable_sample_once_a_pass(void **state)
     make_folder();
     cornu_model *model = open_recipe();
     for (int off = 0; off < 2; off++) {
-        cornu_data_options o = {.background = true,
-                                .cache = off ? "off" : NULL,
+        cornu_data_options o = {.size = sizeof o,
                                 .on_notice = count_skipped,
-                                .user = &told};
+                                .user = &told,
+                                .images =
+                                    &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                            .background = true,
+                                                            .cache = off ? "off" : NULL}};
         cornu_data *data = open_folder(model, o);
         input_pipeline f;
         int64_t count = data->block[CORNU_TRAIN].count, seen = 0, got;
@@ -179,7 +194,11 @@ static void a_folder_without_a_readable_file_is_told(void **state)
         made_file("f/train/b/1.pgm", "P5 1 1 255", 10);
         cornu_model *model = open_recipe();
         cornu_data *data = NULL;
-        cornu_data_options o = {.folder = scratch_path("f"), .background = background};
+        cornu_data_options o = {.size = sizeof o,
+                                .folder = scratch_path("f"),
+                                .images =
+                                    &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                            .background = background}};
         cornu_status status = cornu_data_open_for_model(model, &o, &data);
         if (background == 2 && status == CORNU_OK)
             (void)data_finish(data); /* known before training begins */
@@ -199,7 +218,7 @@ static void nothing_is_decoded_for_an_evaluation_that_does_not_fit(void **state)
     char name[32];
     cornu_model *model;
     cornu_data *data = NULL;
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     for (int i = 0; i < 64; i++) {
         snprintf(name, sizeof name, "f/%c/%d.pgm", 'a' + i % 2, i);
         made_file(name, "P5 1 1 255", 10);
@@ -208,9 +227,13 @@ static void nothing_is_decoded_for_an_evaluation_that_does_not_fit(void **state)
                                 "[GlobalAveragePooling2D, {Dense: {units: 2}}]}\n"
                                 "compile: {optimizer: sgd, loss: mse}\n",
                                 "r.yaml", &model));
-    cornu_data_options o = {.folder = scratch_path("f"), .background = true, .cache = "off"};
+    cornu_data_options o = {.size = sizeof o,
+                            .folder = scratch_path("f"),
+                            .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                              .background = true,
+                                                              .cache = "off"}};
     expect_ok(cornu_data_open_for_model(model, &o, &data));
-    cornu_run_options run = {.split = CORNU_TRAIN, .batch = 64};
+    cornu_run_options run = {.size = sizeof run, .split = CORNU_TRAIN, .batch = 64};
     expect_status(cornu_evaluate(model, data, &run, &scores), CORNU_OUT_OF_MEMORY);
     cornu_data_close(data);
     cornu_model_close(model);
@@ -225,13 +248,18 @@ static cornu_model *train_in_parts(int calls, int *parts)
     (void)unlink(save); /* of another try */
     for (*parts = 1;; ++*parts) {
         int left = calls;
-        cornu_data_options d = {.background = true,
-                                .workers = 1,
-                                .cache = "off",
+        cornu_data_options d = {.size = sizeof d,
                                 .should_stop = stop_after,
-                                .user = &left};
-        cornu_fit_options f = {
-            .save = save, .resume = model->training.position.iterations > 0, .seed = 5};
+                                .user = &left,
+                                .images =
+                                    &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                            .background = true,
+                                                            .workers = 1,
+                                                            .cache = "off"}};
+        cornu_fit_options f = {.size = sizeof f,
+                               .save = save,
+                               .resume = model->training.position.iterations > 0,
+                               .seed = 5};
         f.seed = f.resume ? 0 : 5;
         cornu_data *data = open_folder(model, d);
         cornu_status status = cornu_fit(model, data, &f, NULL);
@@ -253,8 +281,11 @@ static void nor_with_stops_while_samples_are_awaited(void **state)
     (void)state;
     int parts;
     make_folder();
-    cornu_model *expected =
-        train((cornu_data_options){.workers = 1}, (cornu_fit_options){.seed = 5}, 0);
+    cornu_model *expected = train(
+        (cornu_data_options){
+            .size = sizeof(cornu_data_options),
+            .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .workers = 1}},
+        (cornu_fit_options){.size = sizeof(cornu_fit_options), .seed = 5}, 0);
     /* A run asks only while it waits: where the loader was given all processor time first, there is
        less to wait for, and another try. */
     for (int tries = 0, most = 0; most <= 3; most = parts > most ? parts : most) {

@@ -21,7 +21,7 @@ static void what_does_not_fit_is_refused_before_anything_is_allocated(void **sta
 {
     (void)state;
     cornu_model *m;
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     expect_ok(cornu_model_parse("model: {input: [1000000, 1000000, 1], layers: "
                                 "[GlobalAveragePooling2D, {Dense: {units: 2}}]}\n"
                                 "compile: {optimizer: sgd, loss: mse}\n",
@@ -40,15 +40,22 @@ static void what_does_not_fit_is_refused_before_anything_is_allocated(void **sta
     expect_status(cornu_predict_check(m, INT64_C(1) << 42, NULL), CORNU_OUT_OF_MEMORY);
     expect_ok(cornu_evaluate_check(m, NULL));
     expect_ok(cornu_memory_check("x", 1));
-    expect_status(cornu_predict_check(m, 1, &(cornu_run_options){.device = "tpu"}),
-                  CORNU_NOT_FOUND);
+    expect_status(
+        cornu_predict_check(
+            m, 1, &(cornu_run_options){.size = sizeof(cornu_run_options), .where.device = "tpu"}),
+        CORNU_NOT_FOUND);
     expect_ok(cornu_evaluate(m, data, NULL, &scores));
     int64_t few = 0, many = 0;
-    expect_ok(cornu_fit_memory(m, &(cornu_fit_options){.batch = 10}, &few));
-    expect_ok(cornu_fit_memory(m, &(cornu_fit_options){.batch = 1000}, &many));
+    expect_ok(cornu_fit_memory(
+        m, &(cornu_fit_options){.size = sizeof(cornu_fit_options), .batch = 10}, &few));
+    expect_ok(cornu_fit_memory(
+        m, &(cornu_fit_options){.size = sizeof(cornu_fit_options), .batch = 1000}, &many));
     assert_true(few > 0 && many - few > 990 * 2 * (8 + 16) * (int64_t)sizeof(float));
     expect_status(cornu_fit_memory(m, NULL, NULL), CORNU_INVALID);
-    expect_status(cornu_fit_memory(m, &(cornu_fit_options){.device = "tpu"}, &few),
+    expect_status(cornu_fit_memory(m,
+                                   &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                        .where.device = "tpu"},
+                                   &few),
                   CORNU_NOT_FOUND);
     cornu_data_close(data);
     cornu_model_close(m);
@@ -85,14 +92,18 @@ static void every_report_of_memory_says_what_is_allocated(void **state)
         memory_need need;
         char shown[16], part[32], *text;
         expect_ok(cornu_model_open(cornu_workload_name(i), &m));
-        expect_ok(
-            session_memory(m, &(session_options){.device = "cpu"}, PLAN_TRAIN, m->batch, &need));
+        expect_ok(session_memory(m, &(session_options){.where.device = "cpu"}, PLAN_TRAIN, m->batch,
+                                 &need));
         assert_int_equal(need.buffers, allocated_buffers(m));
         memory_human((double)need.buffers, shown);
         expect_ok(cornu_model_summary(m, &text));
         snprintf(part, sizeof part, ", buffers %s,", shown);
         must_hold(text, part);
-        expect_ok(cornu_explain(m, &(cornu_explain_options){.device = "cpu", .threads = 1}, &text));
+        expect_ok(cornu_explain(m,
+                                &(cornu_explain_options){.size = sizeof(cornu_explain_options),
+                                                         .where.device = "cpu",
+                                                         .where.threads = 1},
+                                &text));
         snprintf(part, sizeof part, ", %s of buffers,", shown);
         must_hold(text, part);
         cornu_model_close(m);

@@ -27,8 +27,12 @@ static void options_win_over_the_recipe_and_it_over_the_defaults(void **state)
 {
     (void)state;
     static const char recipe[] = "{batch_size: 10, epochs: 2, steps_per_epoch: 3, seed: 5}";
-    const cornu_fit_options none = {.threads = 1},
-                            all = {.batch = 8, .epochs = 3, .steps_per_epoch = 2, .seed = 9};
+    const cornu_fit_options none = {.size = sizeof none, .where.threads = 1},
+                            all = {.size = sizeof all,
+                                   .batch = 8,
+                                   .epochs = 3,
+                                   .steps_per_epoch = 2,
+                                   .seed = 9};
     position p = trained_with(recipe, &none);
     assert_true(p.batch == 10 && p.epochs == 2 && p.steps_per_epoch == 3 && p.seed == 5);
     assert_int_equal(p.iterations, 2 * 3);
@@ -47,7 +51,7 @@ static void check_number(const char *field, const char *key, size_t given, size_
     char text[96];
     doc *section;
     fit_spec read;
-    cornu_fit_options o = {.threads = 1};
+    cornu_fit_options o = {.size = sizeof o, .where.threads = 1};
     int64_t *value = (int64_t *)(void *)((char *)&read + spec);
     int64_t *option = (int64_t *)(void *)((char *)&o + given);
     snprintf(text, sizeof text, "{%s: %jd}", key, (intmax_t)minimum + 1);
@@ -78,9 +82,12 @@ static void each_number_of_the_table_is_read_given_and_checked(void **state)
 {
     (void)state;
     CORNU_FIT_OPTIONS(CHECK, CHECK_KEY, )
-    expect_status(fit_check_options(&(cornu_fit_options){.threads = 1025}), CORNU_INVALID);
+    expect_status(fit_check_options(&(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                         .where.threads = 1025}),
+                  CORNU_INVALID);
     expect_message("threads: found 1025; expected a number from 1 to 1024");
-    expect_ok(fit_check_options(&(cornu_fit_options){.seed = UINT64_MAX}));
+    expect_ok(fit_check_options(
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .seed = UINT64_MAX}));
 }
 
 /* As if the recipe had said it. */
@@ -142,7 +149,10 @@ static void step_losses(const char *fit, double losses[2][STEPS])
                    "{optimizer: {sgd: {learning_rate: 0}}, loss: categorical_crossentropy}", fit);
     cornu_data *data = runs_data(40, 0);
     const char *log = scratch_path("log.csv");
-    expect_ok(cornu_fit(model, data, &(cornu_fit_options){.log = log, .log_steps = true}, NULL));
+    expect_ok(cornu_fit(
+        model, data,
+        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .log = log, .log_steps = true},
+        NULL));
     FILE *f = fopen(log, "r");
     assert_non_null(f);
     assert_int_equal(fscanf(f, "step,loss\n"), 0);

@@ -44,7 +44,11 @@ static cornu_model *train_in_turn(const char *const *devices, int count, int ste
     cornu_model *model = new_model();
     for (int i = 0; i < count; i++) {
         int left = steps;
-        cornu_fit_options o = {.device = devices[i], .save = path, .resume = i > 0, .user = &left};
+        cornu_fit_options o = {.size = sizeof o,
+                               .where.device = devices[i],
+                               .save = path,
+                               .resume = i > 0,
+                               .user = &left};
         o.should_stop = i + 1 < count ? stop_after : NULL;
         expect_status(cornu_fit(model, data, &o, NULL), i + 1 < count ? CORNU_STOPPED : CORNU_OK);
         cornu_model_close(model);
@@ -98,10 +102,12 @@ static void a_file_is_evaluated_alike_on_both(void **state)
     cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
     cornu_model *model = train_in_turn(there, 1, 0, data);
     const char *const devices[] = {"cpu", other()};
-    cornu_scores scores[2];
+    cornu_scores scores[2] = {{.size = sizeof *scores}, {.size = sizeof *scores}};
     for (int i = 0; i < 2; i++)
         expect_ok(cornu_evaluate(model, data,
-                                 &(cornu_run_options){.device = devices[i], .split = CORNU_TEST},
+                                 &(cornu_run_options){.size = sizeof(cornu_run_options),
+                                                      .where.device = devices[i],
+                                                      .split = CORNU_TEST},
                                  &scores[i]));
     assert_true(fabs(scores[0].value[0] - scores[1].value[0]) <= 1e-5 * scores[0].value[0]);
     assert_true(scores[0].value[1] == scores[1].value[1]);

@@ -89,8 +89,12 @@ static cornu_data *arrays(int rank)
     cornu_data *data;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(37 * i);
-    cornu_arrays train = {
-        .count = 8, .rank = rank, .shape = {SIDE, SIDE, 1}, .pixels = pixels, .labels = labels};
+    cornu_arrays train = {.size = sizeof train,
+                          .count = 8,
+                          .rank = rank,
+                          .shape = {SIDE, SIDE, 1},
+                          .pixels = pixels,
+                          .labels = labels};
     expect_ok(cornu_data_from_arrays(&train, NULL, &data));
     return data;
 }
@@ -101,7 +105,7 @@ static void arrays_without_a_channel_are_pictures_too(void **state)
     static const char *const augments[] = {"width_shift_range: 2.0", "featurewise_center: true"};
     for (int i = 0; i < 2; i++) {
         cornu_model *m[2];
-        cornu_scores scores[2];
+        cornu_scores scores[2] = {{.size = sizeof *scores}, {.size = sizeof *scores}};
         for (int rank = 2; rank <= 3; rank++) {
             cornu_data *data = arrays(rank);
             cornu_model **made = &m[rank - 2];
@@ -123,7 +127,9 @@ static void explain_times_random_changes_without_a_channel(void **state)
     (void)state;
     char *table;
     cornu_model *m = network("[4, 4]", "width_shift_range: 2.0");
-    expect_ok(cornu_explain(m, &(cornu_explain_options){.batch = 2, .run = true}, &table));
+    expect_ok(cornu_explain(
+        m, &(cornu_explain_options){.size = sizeof(cornu_explain_options), .batch = 2, .run = true},
+        &table));
     assert_non_null(strstr(table, "gather_samples"));
     cornu_free(table);
     cornu_model_close(m);

@@ -67,7 +67,11 @@ static void pictures_and_data_sets_are_refused_as_pipes(void **state)
     made_grey("f/b/1.pgm", 1);
     pipe_at("f/a/2.pgm");
     notices said = {0};
-    cornu_data_options o = {.on_notice = notices_add, .user = &said, .image_height = 1};
+    cornu_data_options o = {
+        .size = sizeof o,
+        .on_notice = notices_add,
+        .user = &said,
+        .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options), .height = 1}};
     expect_ok(cornu_data_open(scratch_path("f"), &o, &data));
     assert_int_equal(made_count(data, CORNU_TRAIN), 2);
     cornu_data_close(data);

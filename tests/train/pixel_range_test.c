@@ -28,8 +28,12 @@ static cornu_data *pictures(void)
         labels[i / VALUES] = i / VALUES % 3;
         pixels[i] = (uint8_t)(i % 3 == labels[i / VALUES] ? 150 + i % 100 : i * 7 % 110);
     }
-    cornu_arrays all = {
-        .count = COUNT, .shape = {SIDE, SIDE, 1}, .rank = 3, .pixels = pixels, .labels = labels};
+    cornu_arrays all = {.size = sizeof all,
+                        .count = COUNT,
+                        .shape = {SIDE, SIDE, 1},
+                        .rank = 3,
+                        .pixels = pixels,
+                        .labels = labels};
     expect_ok(cornu_data_from_arrays(&all, &all, &data));
     return data;
 }
@@ -57,7 +61,7 @@ static cornu_history *trained(cornu_model *m, notices *said)
 {
     cornu_data *data = pictures();
     cornu_history *history;
-    cornu_fit_options options = {.on_notice = notices_add, .user = said};
+    cornu_fit_options options = {.size = sizeof options, .on_notice = notices_add, .user = said};
     expect_ok(cornu_fit(m, data, &options, &history));
     cornu_data_close(data);
     return history;
@@ -164,7 +168,7 @@ static void expect_sample(const cornu_model *m, const char *folder, float expect
     cornu_data *data;
     float sample[VALUES], picture[VALUES];
     char path[1024];
-    cornu_data_options options = {.folder = folder};
+    cornu_data_options options = {.size = sizeof options, .folder = folder};
     expect_ok(cornu_data_open_for_model(m, &options, &data));
     expect_ok(cornu_data_sample(data, CORNU_TRAIN, 0, sample, VALUES, NULL));
     snprintf(path, sizeof path, "%s/train/a/1.png", folder);
@@ -199,9 +203,9 @@ static void samples_and_pictures_are_of_that_range(void **state)
 
 static double loss_of(cornu_model *m)
 {
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     cornu_data *data = pictures();
-    cornu_run_options options = {.split = CORNU_TEST};
+    cornu_run_options options = {.size = sizeof options, .split = CORNU_TEST};
     expect_ok(cornu_evaluate(m, data, &options, &scores));
     cornu_data_close(data);
     return scores.value[0];
@@ -264,7 +268,8 @@ static void a_file_from_before_keeps_pixels_from_0_to_1(void **state)
     expect_ok(cornu_model_open(path, &again));
     assert_float_equal(loss_of(again), loss_of(m), 0);
     cornu_data *data = pictures();
-    cornu_fit_options more = {.resume = true, .epochs = 5, .on_notice = notices_add, .user = &said};
+    cornu_fit_options more = {
+        .size = sizeof more, .resume = true, .epochs = 5, .on_notice = notices_add, .user = &said};
     expect_ok(cornu_fit(again, data, &more, NULL));
     assert_non_null(strstr(said.lines, "as 0 to 1, as in the training that the model file keeps"));
     more.on_notice = NULL;

@@ -83,15 +83,17 @@ static cornu_status open_folder(training *t, cornu_ranks *ranks, int rank, cornu
 {
     char folder[1300];
     snprintf(folder, sizeof folder, "%s/%s", t->root, rank == 1 && t->other ? t->other : "f");
-    cornu_data_options o = {.folder = folder,
-                            .background = true,
-                            .strict = t->strict,
-                            .cache = t->cache,
-                            .cache_folder = t->root,
-                            .workers = 1 + rank % 3,
+    cornu_data_options o = {.size = sizeof o,
+                            .folder = folder,
                             .on_notice = notices_add,
                             .user = &t->said[rank],
-                            .ranks = ranks};
+                            .ranks = ranks,
+                            .images = &(cornu_folder_options){.size = sizeof(cornu_folder_options),
+                                                              .background = true,
+                                                              .strict = t->strict,
+                                                              .cache = t->cache,
+                                                              .cache_folder = t->root,
+                                                              .workers = 1 + rank % 3}};
     if (t->stop_reading_after && rank == cornu_ranks_count(ranks) - 1) {
         o.should_stop = stop_after;
         o.on_notice = NULL;
@@ -105,8 +107,9 @@ static cornu_status train(cornu_ranks *ranks, void *context)
     training *t = context;
     int rank = cornu_ranks_number(ranks), left = t->stop_after;
     cornu_data *data = NULL;
-    cornu_fit_options o = {.ranks = ranks,
-                           .threads = 1,
+    cornu_fit_options o = {.size = sizeof o,
+                           .ranks = ranks,
+                           .where.threads = 1,
                            .epochs = t->epochs,
                            .save = t->save,
                            .resume = t->resume != NULL,
@@ -119,7 +122,8 @@ static cornu_status train(cornu_ranks *ranks, void *context)
     if (status == CORNU_OK)
         status = cornu_fit(t->models[rank], data, &o, &t->histories[rank]);
     if (data)
-        (void)cornu_data_loading_get(data, &t->loading[rank]);
+        t->loading[rank].size = sizeof t->loading[rank];
+    (void)cornu_data_loading_get(data, &t->loading[rank]);
     cornu_data_close(data);
     return status;
 }

@@ -66,8 +66,9 @@ static cornu_status train(cornu_ranks *ranks, void *context)
 {
     training *t = context;
     int rank = cornu_ranks_number(ranks), left = t->stop_after, samples = TRAIN;
-    cornu_fit_options o = {.ranks = ranks,
-                           .threads = 1,
+    cornu_fit_options o = {.size = sizeof o,
+                           .ranks = ranks,
+                           .where.threads = 1,
                            .save = t->save,
                            .output = t->output,
                            .shards = t->shards,
@@ -109,7 +110,8 @@ static cornu_model *trained_alone(int64_t shards, const char *gradient_dtype,
     cornu_data *data = runs_data(TRAIN, TESTED);
     expect_ok(open_model(&t, &model));
     expect_ok(cornu_fit(model, data,
-                        &(cornu_fit_options){.shards = shards,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                             .shards = shards,
                                              .gradient_dtype = gradient_dtype,
                                              .output = scratch_path("logs")},
                         history));
@@ -183,14 +185,18 @@ static void a_gradient_dtype_is_kept_and_checked(void **state)
     cornu_model_close(model);
     expect_ok(cornu_model_open(scratch_path("w.safetensors"), &model));
     assert_true(model->training.position.gradients_bf16);
-    cornu_fit_options o = {
-        .resume = true, .epochs = 9, .gradient_dtype = "fp32", .output = scratch_path("l")};
+    cornu_fit_options o = {.size = sizeof o,
+                           .resume = true,
+                           .epochs = 9,
+                           .gradient_dtype = "fp32",
+                           .output = scratch_path("l")};
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("resume: found gradient-dtype bf16 in the model file and fp32 asked for");
     o.gradient_dtype = "int8";
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("gradient-dtype: found int8; expected fp32 or bf16");
-    o = (cornu_fit_options){.shards = 1, .gradient_dtype = "bf16"};
+    o = (cornu_fit_options){
+        .size = sizeof(cornu_fit_options), .shards = 1, .gradient_dtype = "bf16"};
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("gradient-dtype: found bf16 and one shard");
     cornu_data_close(data);
@@ -259,7 +265,7 @@ static void with_another_batch(cornu_fit_options *o, int *samples)
 static void with_another_device(cornu_fit_options *o, int *samples)
 {
     (void)samples;
-    o->device = "reference";
+    o->where.device = "reference";
 }
 
 static void what_differs_between_ranks_is_refused_before_the_first_step(void **state)
@@ -292,7 +298,7 @@ static void what_differs_between_ranks_is_refused_before_the_first_step(void **s
 static void ask_for_a_missing_device(cornu_fit_options *o, int *samples)
 {
     (void)samples;
-    o->device = "none";
+    o->where.device = "none";
 }
 
 static void what_fails_on_one_rank_ends_all(void **state)

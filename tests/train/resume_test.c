@@ -111,22 +111,26 @@ static void resume_in_mid_epoch_gives_the_same_weights(void **state)
 {
     (void)state;
     for (int stop = 1; stop <= 2 * STEPS + 1; stop++)
-        compare(LAYERS, COMPILE, FIT, stop, 0, (cornu_fit_options){0});
+        compare(LAYERS, COMPILE, FIT, stop, 0,
+                (cornu_fit_options){.size = sizeof(cornu_fit_options)});
 }
 
 static void resume_after_every_step_gives_the_same_weights(void **state)
 {
     (void)state;
     /* Asked in validation too: a run of one step would never get past its second batch. */
-    compare(LAYERS, COMPILE, "{epochs: 4, batch_size: 16}", 1, 1, (cornu_fit_options){0});
-    compare(LAYERS, COMPILE, FIT, 3, 2, (cornu_fit_options){.threads = 2});
+    compare(LAYERS, COMPILE, "{epochs: 4, batch_size: 16}", 1, 1,
+            (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+    compare(LAYERS, COMPILE, FIT, 3, 2,
+            (cornu_fit_options){.size = sizeof(cornu_fit_options), .where.threads = 2});
 }
 
 static void resume_continues_the_step_log(void **state)
 {
     (void)state;
     for (int stop = 3; stop <= 8; stop++)
-        compare(LAYERS, COMPILE, FIT, stop, 4, (cornu_fit_options){.log_steps = true});
+        compare(LAYERS, COMPILE, FIT, stop, 4,
+                (cornu_fit_options){.size = sizeof(cornu_fit_options), .log_steps = true});
 }
 
 static void resume_holds_for_other_optimizers_and_splits(void **state)
@@ -140,13 +144,13 @@ static void resume_holds_for_other_optimizers_and_splits(void **state)
     };
     for (size_t i = 0; i < sizeof compiles / sizeof *compiles; i++) {
         compare(LAYERS, compiles[i], "{epochs: 3, batch_size: 20, validation_split: 0.2}", 4, 0,
-                (cornu_fit_options){0});
+                (cornu_fit_options){.size = sizeof(cornu_fit_options)});
         compare(LAYERS, compiles[i], "{epochs: 3, batch_size: 20, seed: 7, shuffle: false}", 6, 2,
-                (cornu_fit_options){.steps_per_epoch = 3});
+                (cornu_fit_options){.size = sizeof(cornu_fit_options), .steps_per_epoch = 3});
         compare(LAYERS, compiles[i],
                 "{epochs: 4, batch_size: 20, callbacks: [{learning_rate_schedule: {step: "
                 "{boundaries: [1], values: [0.01, 0.001]}}}]}",
-                6, 3, (cornu_fit_options){.seed = UINT64_MAX});
+                6, 3, (cornu_fit_options){.size = sizeof(cornu_fit_options), .seed = UINT64_MAX});
     }
 }
 
@@ -162,19 +166,23 @@ static void resume_repeats_an_interrupted_validation(void **state)
     (void)state;
     for (int calls = STEPS; calls <= STEPS + 1; calls++) {
         cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
-        run whole = train(runs_model(LAYERS, COMPILE, FIT), data, 0, (cornu_fit_options){0});
+        run whole = train(runs_model(LAYERS, COMPILE, FIT), data, 0,
+                          (cornu_fit_options){.size = sizeof(cornu_fit_options)});
         cornu_model *model = runs_model(LAYERS, COMPILE, FIT);
         char save[1100], log[1100];
         snprintf(save, sizeof save, "%s", scratch_path("run.safetensors"));
         snprintf(log, sizeof log, "%s", scratch_path("run.csv"));
         int left = calls;
-        cornu_fit_options o = {
-            .save = save, .log = log, .should_stop = stop_in_validation, .user = &left};
+        cornu_fit_options o = {.size = sizeof o,
+                               .save = save,
+                               .log = log,
+                               .should_stop = stop_in_validation,
+                               .user = &left};
         expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
         assert_int_equal(model->training.position.epoch, 0);
         assert_int_equal(model->training.position.step, STEPS);
         cornu_model_close(model);
-        run rest = train(NULL, data, 0, (cornu_fit_options){0});
+        run rest = train(NULL, data, 0, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
         assert_string_equal(rest.log, whole.log);
         assert_true(same_bits(rest.model, whole.model));
         close_run(&rest);
@@ -191,10 +199,11 @@ static void a_stopped_model_in_memory_resumes_as_well(void **state)
     cornu_model *whole = runs_model(LAYERS, COMPILE, FIT), *part = runs_model(LAYERS, COMPILE, FIT);
     expect_ok(cornu_fit(whole, data, NULL, NULL));
     int left = STEPS + 3; /* asked in validation and after the epoch, too */
-    cornu_fit_options o = {.should_stop = stop_after, .user = &left};
+    cornu_fit_options o = {.size = sizeof o, .should_stop = stop_after, .user = &left};
     expect_status(cornu_fit(part, data, &o, NULL), CORNU_STOPPED);
     expect_message("stopped after step 1 of 5 in epoch 2 of 6");
-    expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, NULL));
+    expect_ok(cornu_fit(
+        part, data, &(cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true}, NULL));
     assert_true(same_bits(whole, part));
     cornu_model_close(whole);
     cornu_model_close(part);
@@ -206,7 +215,7 @@ static void rows_after_the_saved_position_are_replaced(void **state)
 {
     (void)state;
     cornu_data *data = runs_data(TRAIN, TEST_SAMPLES);
-    cornu_fit_options o = {.log_steps = true};
+    cornu_fit_options o = {.size = sizeof o, .log_steps = true};
     run whole = train(runs_model(LAYERS, COMPILE, FIT), data, 0, o);
     run part = train(runs_model(LAYERS, COMPILE, FIT), data, 7, o);
     close_run(&part);
@@ -229,7 +238,7 @@ static void more_epochs_go_on_and_none_left_says_so(void **state)
     expect_ok(cornu_fit(whole, data, NULL, NULL));
     expect_ok(cornu_fit(part, data, NULL, NULL));
     cornu_history *h;
-    cornu_fit_options o = {.resume = true, .on_notice = notices_add, .user = &n};
+    cornu_fit_options o = {.size = sizeof o, .resume = true, .on_notice = notices_add, .user = &n};
     expect_ok(cornu_fit(part, data, &o, &h));
     assert_int_equal(cornu_history_epochs(h), 0);
     assert_non_null(strstr(n.lines, "nothing left to do: 3 of 3 epochs are done"));
@@ -250,19 +259,20 @@ static void another_seed_batch_or_data_is_refused(void **state)
     cornu_data *data = runs_data(TRAIN, 0), *other = runs_data(TRAIN + 1, 0);
     cornu_model *model = runs_usual("{epochs: 3, batch_size: 16}");
     int left = 7;
-    cornu_fit_options o = {.should_stop = stop_after, .user = &left};
+    cornu_fit_options o = {.size = sizeof o, .should_stop = stop_after, .user = &left};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
     position before = model->training.position;
-    o = (cornu_fit_options){.resume = true, .seed = 9};
+    o = (cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true, .seed = 9};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("found seed 1 in the model file and 9 asked for");
-    o = (cornu_fit_options){.resume = true, .batch = 8};
+    o = (cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true, .batch = 8};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("found batch 16 in the model file and 8 asked for");
-    o = (cornu_fit_options){.resume = true, .steps_per_epoch = 2};
+    o = (cornu_fit_options){
+        .size = sizeof(cornu_fit_options), .resume = true, .steps_per_epoch = 2};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("steps per epoch 0");
-    o = (cornu_fit_options){.resume = true};
+    o = (cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true};
     expect_status(cornu_fit(model, other, &o, NULL), CORNU_INVALID);
     expect_message("training samples: 70 in the model file and 71");
     assert_memory_equal(&before, &model->training.position, sizeof before);
@@ -278,9 +288,9 @@ static void a_log_with_other_columns_is_not_continued(void **state)
     cornu_model *model = runs_usual("{epochs: 2}");
     const char *log = scratch_write("run.csv", "epoch,loss\n1,2.0000000000000000000000\n", 38);
     int left = 1;
-    cornu_fit_options o = {.should_stop = stop_after, .user = &left};
+    cornu_fit_options o = {.size = sizeof o, .should_stop = stop_after, .user = &left};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
-    o = (cornu_fit_options){.resume = true, .log = log};
+    o = (cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true, .log = log};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("found the columns epoch,loss; expected epoch,loss,accuracy,seconds");
     cornu_model_close(model);
@@ -302,7 +312,8 @@ static cornu_model *stopped_model(const char *compile, const char *fit, const co
 {
     const char *path = scratch_path("stopped.safetensors");
     cornu_model *model = runs_model(LAYERS, compile, fit);
-    cornu_fit_options o = {.save = path, .should_stop = stop_after, .user = &calls};
+    cornu_fit_options o = {
+        .size = sizeof o, .save = path, .should_stop = stop_after, .user = &calls};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_STOPPED);
     cornu_model_close(model);
     expect_ok(cornu_model_open(path, &model));
@@ -326,7 +337,9 @@ static void the_rate_that_a_plateau_has_reduced_is_resumed(void **state)
     assert_int_equal(part->training.position.epoch, 3);
     assert_int_equal(part->training.position.step, 2);
     assert_float_equal(part->training.position.learning_rate_factor, 0.25, 0);
-    expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, &of_part));
+    expect_ok(cornu_fit(part, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true},
+                        &of_part));
     for (int epoch = 3; epoch < 5; epoch++)
         assert_float_equal(column(of_part, epoch - 3, "learning_rate"),
                            column(of_whole, epoch, "learning_rate"), 0);
@@ -349,7 +362,9 @@ static void the_rate_is_logged_of_an_epoch_whose_validation_was_stopped(void **s
     for (int calls = STEPS; calls <= STEPS + 1; calls++) {
         cornu_model *part = stopped_model(COMPILE, FIT, data, calls);
         assert_int_equal(part->training.position.step, STEPS);
-        expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, &of_part));
+        expect_ok(cornu_fit(part, data,
+                            &(cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true},
+                            &of_part));
         for (int epoch = 0; epoch < cornu_history_epochs(of_whole); epoch++)
             assert_float_equal(column(of_part, epoch, "learning_rate"),
                                column(of_whole, epoch, "learning_rate"), 0);
@@ -390,7 +405,7 @@ static void seconds_of_an_epoch_are_the_sum_over_its_runs(void **state)
     expect_ok(cornu_model_open(path, &part));
     seen s = {0};
     cornu_history *h;
-    cornu_fit_options o = {.resume = true, .on_epoch = note_epoch, .user = &s};
+    cornu_fit_options o = {.size = sizeof o, .resume = true, .on_epoch = note_epoch, .user = &s};
     expect_ok(cornu_fit(part, data, &o, &h));
     assert_int_equal(s.resumed_step, 3);
     assert_float_equal(s.resumed_seconds, 5000, 0);

@@ -82,13 +82,14 @@ static cornu_status train(cornu_ranks *ranks, void *context)
     training *t = context;
     rank_state state = {.left = t->stop_after, .rank = cornu_ranks_number(ranks), .t = t};
     cornu_data *data = runs_data(70, 0);
-    cornu_fit_options o = {.ranks = ranks,
-                           .threads = 1,
+    cornu_fit_options o = {.size = sizeof o,
+                           .ranks = ranks,
+                           .where.threads = 1,
                            .epochs = t->epochs,
                            .save = t->save,
                            .output = t->output,
                            .gradient_dtype = t->gradient_dtype,
-                           .device = t->device,
+                           .where.device = t->device,
                            .resume = t->resume != NULL,
                            .shard_optimizer = t->divides,
                            .on_step = t->on_step,
@@ -319,8 +320,11 @@ static void behind_a_failure_the_last_file_goes_on_and_nothing_else(void **state
         expect_status(cornu_model_save(t.models[i], scratch_path("left.safetensors")),
                       CORNU_UNSUPPORTED);
         cornu_data *data = runs_data(70, 0);
-        expect_status(cornu_fit(t.models[i], data, &(cornu_fit_options){.resume = true}, NULL),
-                      CORNU_UNSUPPORTED);
+        expect_status(
+            cornu_fit(t.models[i], data,
+                      &(cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true},
+                      NULL),
+            CORNU_UNSUPPORTED);
         cornu_trainer *trainer;
         expect_status(cornu_trainer_open(t.models[i], NULL, &trainer), CORNU_UNSUPPORTED);
         expect_message("where a rank has failed, the file saved before");

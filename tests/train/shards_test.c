@@ -68,7 +68,7 @@ static void shards_train_as_the_whole_batch_does(void **state)
     };
     for (int d = 0; net_device(d); d++)
         for (size_t c = 0; c < sizeof compiles / sizeof *compiles; c++) {
-            cornu_fit_options o = {.device = net_device(d)};
+            cornu_fit_options o = {.size = sizeof o, .where.device = net_device(d)};
             cornu_model *whole = trained(LAYERS, compiles[c], FIT, o);
             for (o.shards = 2; o.shards <= 8; o.shards *= 2) {
                 cornu_model *divided = trained(LAYERS, compiles[c], FIT, o);
@@ -95,7 +95,8 @@ static void each_step_from_the_same_weights_is_that_of_the_whole_batch(void **st
     cornu_data *data = runs_data(TRAIN, 0);
     for (int d = 0; net_device(d); d++) {
         cornu_model *model[2];
-        cornu_fit_options o = {.device = net_device(d), .exact_convolution = true};
+        cornu_fit_options o = {
+            .size = sizeof o, .where.device = net_device(d), .where.exact_convolution = true};
         for (int i = 0; i < 2; i++)
             model[i] = runs_model(PICTURES("MaxPooling2D"), compile, "{" ONE_STEP ", epochs: 1}");
         for (int step = 0; step < STEPS; step++) {
@@ -122,8 +123,10 @@ static void losses_are_those_of_the_whole_batch(void **state)
         for (int i = 0; i < 2; i++) {
             cornu_model *model =
                 runs_model(PICTURES("AveragePooling2D"), compile, "{" ONE_STEP ", epochs: 20}");
-            cornu_fit_options o = {
-                .device = net_device(d), .exact_convolution = true, .shards = i == 0 ? 1 : 4};
+            cornu_fit_options o = {.size = sizeof o,
+                                   .where.device = net_device(d),
+                                   .where.exact_convolution = true,
+                                   .shards = i == 0 ? 1 : 4};
             expect_ok(cornu_fit(model, data, &o, &history[i]));
             cornu_model_close(model);
         }
@@ -176,8 +179,11 @@ static void moving_statistics_are_the_mean_of_the_shards(void **state)
     (void)state;
     static const char fit[] = "{epochs: 1, batch_size: 64, steps_per_epoch: 1}";
     static const char compile[] = COMPILE("{sgd: {learning_rate: 0.1}}");
-    cornu_model *whole = trained(NORMALIZED, compile, fit, (cornu_fit_options){0});
-    cornu_model *divided = trained(NORMALIZED, compile, fit, (cornu_fit_options){.shards = 4});
+    cornu_model *whole =
+        trained(NORMALIZED, compile, fit, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+    cornu_model *divided =
+        trained(NORMALIZED, compile, fit,
+                (cornu_fit_options){.size = sizeof(cornu_fit_options), .shards = 4});
     int found = 0;
     for (int i = 0; i < whole->weight_count; i++) {
         const variable *v = &whole->variables[i];
@@ -195,12 +201,15 @@ static void bits_depend_on_the_number_of_shards_and_not_of_threads(void **state)
 {
     (void)state;
     static const char compile[] = COMPILE("{adam: {learning_rate: 0.01}}");
-    cornu_model *one =
-        trained(NORMALIZED, compile, FIT, (cornu_fit_options){.shards = 4, .threads = 1});
-    cornu_model *two =
-        trained(NORMALIZED, compile, FIT, (cornu_fit_options){.shards = 4, .threads = 2});
-    cornu_model *other =
-        trained(NORMALIZED, compile, FIT, (cornu_fit_options){.shards = 2, .threads = 1});
+    cornu_model *one = trained(
+        NORMALIZED, compile, FIT,
+        (cornu_fit_options){.size = sizeof(cornu_fit_options), .shards = 4, .where.threads = 1});
+    cornu_model *two = trained(
+        NORMALIZED, compile, FIT,
+        (cornu_fit_options){.size = sizeof(cornu_fit_options), .shards = 4, .where.threads = 2});
+    cornu_model *other = trained(
+        NORMALIZED, compile, FIT,
+        (cornu_fit_options){.size = sizeof(cornu_fit_options), .shards = 2, .where.threads = 1});
     assert_true(same_bits(one, two));
     assert_false(same_bits(one, other));
     cornu_model_close(one);
@@ -214,17 +223,21 @@ static void a_resumed_run_has_the_bits_of_a_whole_one(void **state)
     static const char fit[] = "{epochs: 3, batch_size: 16, shards: 8}";
     static const char compile[] = COMPILE("{adam: {learning_rate: 0.01}}");
     cornu_data *data = runs_data(TRAIN, 0);
-    cornu_model *whole = trained(NORMALIZED, compile, fit, (cornu_fit_options){0});
+    cornu_model *whole =
+        trained(NORMALIZED, compile, fit, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
     for (int stop = 1; stop < 12; stop += 3) {
         char path[1100];
         int left = stop;
         snprintf(path, sizeof path, "%s", scratch_path("part.safetensors"));
         cornu_model *part = runs_model(NORMALIZED, compile, fit);
-        cornu_fit_options o = {.save = path, .should_stop = stop_after, .user = &left};
+        cornu_fit_options o = {
+            .size = sizeof o, .save = path, .should_stop = stop_after, .user = &left};
         expect_status(cornu_fit(part, data, &o, NULL), CORNU_STOPPED);
         cornu_model_close(part);
         expect_ok(cornu_model_open(path, &part));
-        expect_ok(cornu_fit(part, data, &(cornu_fit_options){.resume = true}, NULL));
+        expect_ok(cornu_fit(part, data,
+                            &(cornu_fit_options){.size = sizeof(cornu_fit_options), .resume = true},
+                            NULL));
         assert_true(same_bits(whole, part));
         assert_memory_equal(whole->training.position.totals, part->training.position.totals,
                             sizeof part->training.position.totals);
@@ -239,7 +252,7 @@ static void what_cannot_be_is_refused(void **state)
     (void)state;
     cornu_data *data = runs_data(TRAIN, 0);
     cornu_model *model = runs_usual("{epochs: 2, batch_size: 16}");
-    cornu_fit_options o = {.shards = 3};
+    cornu_fit_options o = {.size = sizeof o, .shards = 3};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("shards: found 3; expected a power of two, 1 to 1024");
     o.shards = 2048;
@@ -250,7 +263,8 @@ static void what_cannot_be_is_refused(void **state)
     expect_message("shards: found 32, and batches of 16; expected at least a sample for each");
     o.shards = 4;
     expect_ok(cornu_fit(model, data, &o, NULL));
-    o = (cornu_fit_options){.resume = true, .epochs = 3, .shards = 2};
+    o = (cornu_fit_options){
+        .size = sizeof(cornu_fit_options), .resume = true, .epochs = 3, .shards = 2};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("found shards: 4 in the model file and 2 asked for");
     o.shards = 0;

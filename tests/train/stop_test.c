@@ -63,7 +63,7 @@ static cornu_status train(run *r, cornu_fit_options o)
 
 static void expect_position(const cornu_model *model, int64_t epoch, int64_t step)
 {
-    cornu_position p;
+    cornu_position p = {.size = sizeof p};
     expect_ok(cornu_model_position(model, &p));
     assert_int_equal(p.epoch, epoch);
     assert_int_equal(p.step, step);
@@ -85,7 +85,7 @@ static void every_model_file_is_told_of(void **state)
     (void)state;
     run r = {.left = 0};
     const char *path = scratch_path("m.safetensors");
-    expect_ok(train(&r, (cornu_fit_options){.save = path}));
+    expect_ok(train(&r, (cornu_fit_options){.size = sizeof(cornu_fit_options), .save = path}));
     assert_int_equal(r.completed, 3);
     assert_string_equal(r.path, path);
     expect_saved(path, 3, 0);
@@ -97,7 +97,8 @@ static void files_of_a_checkpoint_callback_are_told_of_as_well(void **state)
     (void)state;
     run r = {.model = runs_usual("{epochs: 3, batch_size: 10, "
                                  "callbacks: [{checkpoint: {path: c.safetensors}}]}")};
-    expect_ok(train(&r, (cornu_fit_options){.output = scratch_path("")}));
+    expect_ok(train(
+        &r, (cornu_fit_options){.size = sizeof(cornu_fit_options), .output = scratch_path("")}));
     assert_int_equal(r.completed, 3);
     cornu_model_close(r.model);
 }
@@ -108,7 +109,8 @@ static void a_run_can_be_stopped_between_two_epochs(void **state)
     (void)state;
     run r = {.left = STEPS + 1};
     const char *path = scratch_path("m.safetensors");
-    expect_status(train(&r, (cornu_fit_options){.save = path}), CORNU_STOPPED);
+    expect_status(train(&r, (cornu_fit_options){.size = sizeof(cornu_fit_options), .save = path}),
+                  CORNU_STOPPED);
     expect_message("stopped after step 5 of 5 in epoch 1 of 3; saved ");
     assert_int_equal(r.completed, 1);
     expect_saved(path, 1, 0);
@@ -120,13 +122,16 @@ static void a_run_without_a_file_is_saved_where_it_is_stopped(void **state)
     (void)state;
     char path[1100] = ""; /* named when it is asked to stop */
     run r = {.left = 0};
-    expect_ok(train(&r, (cornu_fit_options){.save_stopped = path}));
+    expect_ok(
+        train(&r, (cornu_fit_options){.size = sizeof(cornu_fit_options), .save_stopped = path}));
     assert_int_equal(r.completed, 0);
     cornu_model_close(r.model);
     for (int stop = STEPS + 1; stop <= STEPS + 3; stop++) {
         snprintf(path, sizeof path, "%s", scratch_path("stopped.safetensors"));
         r = (run){.left = stop};
-        expect_status(train(&r, (cornu_fit_options){.save_stopped = path}), CORNU_STOPPED);
+        expect_status(
+            train(&r, (cornu_fit_options){.size = sizeof(cornu_fit_options), .save_stopped = path}),
+            CORNU_STOPPED);
         assert_int_equal(r.completed, 1);
         expect_saved(path, 1, stop - STEPS - 1);
         expect_position(r.model, 1, stop - STEPS - 1);
@@ -134,7 +139,9 @@ static void a_run_without_a_file_is_saved_where_it_is_stopped(void **state)
     }
     *path = 0;
     r = (run){.left = 1};
-    expect_status(train(&r, (cornu_fit_options){.save_stopped = path}), CORNU_STOPPED);
+    expect_status(
+        train(&r, (cornu_fit_options){.size = sizeof(cornu_fit_options), .save_stopped = path}),
+        CORNU_STOPPED);
     assert_int_equal(r.completed, 0);
     cornu_model_close(r.model);
 }

@@ -48,8 +48,12 @@ static cornu_status next(void *user, cornu_arrays *batch)
     int64_t left = s->all.count - s->at, count = left < BATCH ? left : BATCH;
     memcpy(s->values, s->all.values + s->at * 8, (size_t)count * 8 * sizeof(float));
     memcpy(s->labels, s->all.labels + s->at, (size_t)count * sizeof(int32_t));
-    *batch = (cornu_arrays){
-        .count = count, .rank = 1, .shape = {8}, .values = s->values, .labels = s->labels};
+    *batch = (cornu_arrays){.size = sizeof(cornu_arrays),
+                            .count = count,
+                            .rank = 1,
+                            .shape = {8},
+                            .values = s->values,
+                            .labels = s->labels};
     s->at += count;
     if (s->spoil && s->asked == s->fails_at)
         s->spoil(batch);
@@ -60,10 +64,13 @@ static cornu_data *open_like(source *s, const cornu_data *of, int64_t passes, in
                              int64_t like_count)
 {
     *s = (source){.passes = passes, .marks_ends = batches == 0};
+    s->all.size = sizeof s->all;
     expect_ok(cornu_data_view(of, CORNU_TRAIN, &s->all));
-    cornu_stream stream = {.like = s->all, .batches = batches, .next = next, .user = s};
+    cornu_arrays like = s->all;
+    cornu_stream stream = {
+        .size = sizeof stream, .like = &like, .batches = batches, .next = next, .user = s};
     cornu_data *data;
-    stream.like.count = like_count;
+    like.count = like_count;
     expect_ok(cornu_data_stream(&stream, &data));
     return data;
 }
@@ -78,7 +85,9 @@ static const char *const in_order = "{epochs: 3, batch_size: 8, shuffle: false, 
 static cornu_model *trained_on(const cornu_data *data, const char *section)
 {
     cornu_model *m = runs_usual(NULL);
-    expect_ok(cornu_fit(m, data, &(cornu_fit_options){.section = section}, NULL));
+    expect_ok(cornu_fit(m, data,
+                        &(cornu_fit_options){.size = sizeof(cornu_fit_options), .section = section},
+                        NULL));
     return m;
 }
 
@@ -107,16 +116,18 @@ static void a_stream_validates_and_is_evaluated_as_the_arrays_are(void **state)
 {
     (void)state;
     source s, t;
-    cornu_scores expected, scores;
+    cornu_scores expected = {.size = sizeof expected}, scores = {.size = sizeof scores};
     cornu_history *history;
     cornu_data *arrays = runs_data(SAMPLES, 0);
     cornu_data *stream = open_stream(&s, arrays, 1, 0),
                *known = open_stream(&t, arrays, 9, BATCHES);
     cornu_model *m = runs_usual(NULL);
-    cornu_fit_options o = {.section = in_order, .validation_data = known};
+    cornu_fit_options o = {.size = sizeof o, .section = in_order, .validation_data = known};
     expect_ok(cornu_fit(m, arrays, &o, &history));
     assert_int_equal(t.asked, EPOCHS * BATCHES);
-    expect_ok(cornu_evaluate(m, arrays, &(cornu_run_options){.batch = BATCH}, &expected));
+    expect_ok(cornu_evaluate(
+        m, arrays, &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = BATCH},
+        &expected));
     expect_ok(cornu_evaluate(m, stream, NULL, &scores));
     for (int i = 0; i < expected.count; i++)
         assert_true(scores.value[i] == expected.value[i]);
@@ -124,7 +135,10 @@ static void a_stream_validates_and_is_evaluated_as_the_arrays_are(void **state)
     assert_true(cornu_history_value(history, EPOCHS - 1, 2) == expected.value[0]);
     expect_status(cornu_evaluate(m, stream, NULL, &scores), CORNU_INVALID);
     expect_message("without batches");
-    expect_ok(cornu_evaluate(m, arrays, &(cornu_run_options){.batch = BATCH, .steps = 2}, &scores));
+    expect_ok(cornu_evaluate(
+        m, arrays,
+        &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = BATCH, .steps = 2},
+        &scores));
     assert_true(scores.value[0] != expected.value[0]);
     cornu_history_close(history);
     cornu_model_close(m);
@@ -141,8 +155,10 @@ static void training_ends_where_a_stream_does_and_says_so(void **state)
     cornu_data *arrays = runs_data(SAMPLES, 0), *stream = open_stream(&s, arrays, 1, 0);
     cornu_model *m = runs_usual(NULL);
     notices told = {0};
-    cornu_fit_options o = {
-        .section = "{epochs: 5, steps_per_epoch: 4}", .on_notice = notices_add, .user = &told};
+    cornu_fit_options o = {.size = sizeof o,
+                           .section = "{epochs: 5, steps_per_epoch: 4}",
+                           .on_notice = notices_add,
+                           .user = &told};
     expect_ok(cornu_fit(m, stream, &o, &history));
     assert_int_equal(cornu_history_epochs(history), 2);
     assert_non_null(strstr(told.lines, "after step 2 of 4 in epoch 2"));
@@ -196,10 +212,14 @@ static void a_wrong_batch_is_told_and_the_model_stays_usable(void **state)
         s.spoil = wrong[i].spoil;
         s.fails_with = wrong[i].status;
         cornu_status expected = wrong[i].status ? wrong[i].status : CORNU_INVALID;
-        expect_status(cornu_fit(m, stream, &(cornu_fit_options){.epochs = 2}, NULL), expected);
+        expect_status(
+            cornu_fit(m, stream,
+                      &(cornu_fit_options){.size = sizeof(cornu_fit_options), .epochs = 2}, NULL),
+            expected);
         expect_message(wrong[i].message);
         s.fails_at = 0;
-        expect_ok(cornu_fit(m, arrays, &(cornu_fit_options){.epochs = 1}, NULL));
+        expect_ok(cornu_fit(
+            m, arrays, &(cornu_fit_options){.size = sizeof(cornu_fit_options), .epochs = 1}, NULL));
         cornu_model_close(m);
         cornu_data_close(stream);
     }
@@ -212,14 +232,16 @@ static void what_a_stream_cannot_do_is_refused(void **state)
     source s;
     cornu_data *data, *arrays = runs_data(SAMPLES, 0), *stream = open_stream(&s, arrays, 1, 0);
     cornu_model *m = runs_usual(NULL);
-    cornu_data_info info;
-    cornu_arrays view;
-    cornu_data_values numbers;
+    cornu_data_info info = {.size = sizeof info};
+    cornu_arrays view = {.size = sizeof view};
+    cornu_data_values numbers = {.size = sizeof numbers};
     float sample[8];
     char *text;
-    expect_status(
-        cornu_fit(m, stream, &(cornu_fit_options){.section = "{validation_split: 0.5}"}, NULL),
-        CORNU_UNSUPPORTED);
+    expect_status(cornu_fit(m, stream,
+                            &(cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                 .section = "{validation_split: 0.5}"},
+                            NULL),
+                  CORNU_UNSUPPORTED);
     expect_message("validation_split");
     expect_status(cornu_data_view(stream, CORNU_TRAIN, &view), CORNU_UNSUPPORTED);
     expect_status(cornu_data_sample(stream, CORNU_TRAIN, 0, sample, 8, NULL), CORNU_UNSUPPORTED);
@@ -228,8 +250,10 @@ static void what_a_stream_cannot_do_is_refused(void **state)
     expect_ok(cornu_data_info_get(stream, &info));
     assert_int_equal(info.count[0], 0);
     expect_status(cornu_data_stream(NULL, &data), CORNU_INVALID);
-    expect_status(cornu_data_stream(&(cornu_stream){.next = next}, &data), CORNU_INVALID);
-    expect_message("like.count");
+    expect_status(
+        cornu_data_stream(&(cornu_stream){.size = sizeof(cornu_stream), .next = next}, &data),
+        CORNU_INVALID);
+    expect_message("a stream with next and like");
     cornu_model_close(m);
     cornu_data_close(stream);
     cornu_data_close(arrays);
@@ -239,9 +263,9 @@ static void what_a_stream_cannot_do_is_refused(void **state)
 static void a_trainer_takes_the_steps_of_a_fit(void **state)
 {
     (void)state;
-    cornu_arrays all;
+    cornu_arrays all = {.size = sizeof all};
     cornu_trainer *t;
-    cornu_scores scores, evaluated;
+    cornu_scores scores = {.size = sizeof scores}, evaluated = {.size = sizeof evaluated};
     float from_trainer[SAMPLES * 3], from_model[SAMPLES * 3];
     cornu_data *arrays = runs_data(SAMPLES, 0);
     cornu_model *m = runs_usual("{seed: 5}"), *expected;
@@ -268,10 +292,13 @@ static void a_trainer_takes_the_steps_of_a_fit(void **state)
     expect_message("batch: found no targets");
     cornu_trainer_close(t);
     assert_true(same_bits(m, expected));
-    expect_ok(cornu_evaluate(m, arrays, &(cornu_run_options){.batch = SAMPLES}, &evaluated));
+    expect_ok(cornu_evaluate(
+        m, arrays, &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = SAMPLES},
+        &evaluated));
     assert_true(evaluated.value[0] == scores.value[0] && evaluated.value[1] == scores.value[1]);
-    expect_ok(
-        cornu_predict(m, all.values, SAMPLES, &(cornu_run_options){.batch = SAMPLES}, from_model));
+    expect_ok(cornu_predict(
+        m, all.values, SAMPLES,
+        &(cornu_run_options){.size = sizeof(cornu_run_options), .batch = SAMPLES}, from_model));
     assert_memory_equal(from_model, from_trainer, sizeof from_model);
     cornu_model_close(expected);
     cornu_model_close(m);
@@ -290,9 +317,9 @@ typedef struct within {
 static void use_model(void *user, const cornu_progress *p)
 {
     within *w = user;
-    cornu_scores scores;
+    cornu_scores scores = {.size = sizeof scores};
     cornu_model *copy;
-    cornu_weight_info info;
+    cornu_weight_info info = {.size = sizeof info};
     float values[8 * 16];
     if (p->epoch > 0)
         return;
@@ -320,7 +347,8 @@ static void a_callback_reads_writes_saves_and_evaluates_the_model_as_it_is(void 
     cornu_model *m = runs_model("[{Dense: {units: 16}}, {Dense: {units: 3, activation: softmax}}]",
                                 "{optimizer: sgd, loss: sparse_categorical_crossentropy}", NULL);
     within w = {.model = m, .data = data, .path = scratch_path("m.safetensors")};
-    cornu_fit_options o = {.epochs = 3, .seed = 2, .on_epoch = use_model, .user = &w};
+    cornu_fit_options o = {
+        .size = sizeof o, .epochs = 3, .seed = 2, .on_epoch = use_model, .user = &w};
     expect_ok(cornu_fit(m, data, &o, &h));
     assert_true(w.loss == w.loss_of_file && w.loss > 0 && w.weight != 0);
     expect_ok(cornu_model_get_weight(m, 0, values, 8 * 16));

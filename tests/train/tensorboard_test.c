@@ -37,8 +37,10 @@ static cornu_history *train(const char *callback, int64_t epochs)
     char output[1024], logs[1024];
     snprintf(output, sizeof output, "%s", scratch_path("out"));
     snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
-    const cornu_fit_options o = {
-        .epochs = epochs, .output = output, .tensorboard = callback ? NULL : logs};
+    const cornu_fit_options o = {.size = sizeof o,
+                                 .epochs = epochs,
+                                 .output = output,
+                                 .tensorboard = callback ? NULL : logs};
     expect_ok(cornu_fit(model, data, &o, &history));
     cornu_data_close(data);
     cornu_model_close(model);
@@ -222,11 +224,15 @@ static void a_run_goes_on_with_the_option_or_without(void **state)
     for (int first = 0; first < 2; first++) {
         cornu_model *model =
             runs_usual("{batch_size: 8, callbacks: [{early_stopping: {monitor: loss}}]}");
-        cornu_fit_options o = {.epochs = 1, .save = path, .tensorboard = first ? logs : NULL};
+        cornu_fit_options o = {
+            .size = sizeof o, .epochs = 1, .save = path, .tensorboard = first ? logs : NULL};
         expect_ok(cornu_fit(model, data, &o, NULL));
         cornu_model_close(model);
         expect_ok(cornu_model_open(path, &model));
-        o = (cornu_fit_options){.epochs = 2, .resume = true, .tensorboard = first ? NULL : logs};
+        o = (cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                .epochs = 2,
+                                .resume = true,
+                                .tensorboard = first ? NULL : logs};
         expect_ok(cornu_fit(model, data, &o, NULL));
         cornu_model_close(model);
     }
@@ -259,8 +265,12 @@ static cornu_data *picture_data(void)
             x[i * PIXELS + k] = byte_of(i, k);
         y[i] = i % 3;
     }
-    const cornu_arrays a = {
-        .count = PICTURES, .rank = 3, .shape = {HEIGHT, WIDTH, 3}, .pixels = x, .labels = y};
+    const cornu_arrays a = {.size = sizeof a,
+                            .count = PICTURES,
+                            .rank = 3,
+                            .shape = {HEIGHT, WIDTH, 3},
+                            .pixels = x,
+                            .labels = y};
     cornu_data *data;
     expect_ok(cornu_data_from_arrays(&a, &a, &data));
     return data;
@@ -288,8 +298,10 @@ static cornu_status fit_pictures(const char *callback, bool validates, bool flag
     char output[1024], logs[1024];
     snprintf(output, sizeof output, "%s", scratch_path("out"));
     snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
-    const cornu_fit_options o = {
-        .output = output, .no_validation = !validates, .tensorboard = flag ? logs : NULL};
+    const cornu_fit_options o = {.size = sizeof o,
+                                 .output = output,
+                                 .no_validation = !validates,
+                                 .tensorboard = flag ? logs : NULL};
     cornu_status status = cornu_fit(model, data, &o, NULL);
     cornu_data_close(data);
     cornu_model_close(model);
@@ -421,7 +433,9 @@ static void training_is_the_same_with_all_of_it(void **state)
         cornu_data *data = picture_data();
         char output[1024];
         snprintf(output, sizeof output, "%s", scratch_path("out"));
-        expect_ok(cornu_fit(models[i], data, &(cornu_fit_options){.output = output}, NULL));
+        expect_ok(cornu_fit(
+            models[i], data,
+            &(cornu_fit_options){.size = sizeof(cornu_fit_options), .output = output}, NULL));
         cornu_data_close(data);
     }
     assert_true(same_bits(models[0], models[1]));
@@ -437,7 +451,9 @@ static void expect_refused(const char *options, const char *why)
     cornu_data *data = runs_data(20, 0);
     char output[1024];
     snprintf(output, sizeof output, "%s", scratch_path("out"));
-    cornu_status status = cornu_fit(model, data, &(cornu_fit_options){.output = output}, NULL);
+    cornu_status status =
+        cornu_fit(model, data,
+                  &(cornu_fit_options){.size = sizeof(cornu_fit_options), .output = output}, NULL);
     if (status != CORNU_INVALID && status != CORNU_IO)
         fail_msg("%s: found %s", options, cornu_status_name(status));
     expect_message(why);
@@ -590,7 +606,9 @@ static void timing_operations_changes_no_bit(void **state)
         char output[1024];
         snprintf(output, sizeof output, "%s", scratch_path("out"));
         expect_ok(
-            cornu_fit(models[i], data, &(cornu_fit_options){.output = output}, &histories[i]));
+            cornu_fit(models[i], data,
+                      &(cornu_fit_options){.size = sizeof(cornu_fit_options), .output = output},
+                      &histories[i]));
         cornu_data_close(data);
     }
     assert_true(same_bits(models[0], models[1]));
@@ -611,14 +629,16 @@ static void steps_of_shards_are_not_timed(void **state)
     char logs[1024];
     snprintf(logs, sizeof logs, "%s", scratch_path("logs"));
     cornu_model *model = picture_model("");
-    const cornu_fit_options flag = {.shards = 2, .no_validation = true, .tensorboard = logs};
+    const cornu_fit_options flag = {
+        .size = sizeof flag, .shards = 2, .no_validation = true, .tensorboard = logs};
     expect_ok(cornu_fit(model, data, &flag, NULL));
     cornu_model_close(model);
     events_read("logs/train", &all);
     assert_int_equal(events_count(&all, "operations"), 0);
     events_free(&all);
     model = picture_model("{tensorboard: {profile_batch: 2}}");
-    const cornu_fit_options asked = {.shards = 2, .no_validation = true, .output = logs};
+    const cornu_fit_options asked = {
+        .size = sizeof asked, .shards = 2, .no_validation = true, .output = logs};
     expect_status(cornu_fit(model, data, &asked, NULL), CORNU_INVALID);
     expect_message("profile_batch: found a run of shards");
     cornu_model_close(model);
@@ -690,10 +710,11 @@ static void a_build_without_tensorboard_says_so(void **state)
     (void)state;
     cornu_model *model = runs_usual("{epochs: 1}");
     cornu_data *data = runs_data(20, 0);
-    const cornu_fit_options o = {.tensorboard = scratch_path("logs")};
+    const cornu_fit_options o = {.size = sizeof o, .tensorboard = scratch_path("logs")};
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
     expect_message("built without it (CORNU_TENSORBOARD=OFF)");
-    const cornu_fit_options section = {.section = "{callbacks: [tensorboard]}"};
+    const cornu_fit_options section = {.size = sizeof section,
+                                       .section = "{callbacks: [tensorboard]}"};
     expect_status(cornu_fit(model, data, &section, NULL), CORNU_UNSUPPORTED);
     assert_int_equal(scratch_count(), 0);
     cornu_data_close(data);

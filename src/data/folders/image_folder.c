@@ -81,8 +81,8 @@ cornu_status images_load(image_files *files, const data_request *r, skips *skipp
     const uint8_t *pixels = loader_pixels(data->loader);
     data->block[CORNU_TRAIN].x = pixels;
     data->block[CORNU_TEST].x = pixels + train * shape_elements(&data->block[CORNU_TRAIN].x_shape);
-    bool together = r->options.ranks && r->options.background; /* cornu_fit finishes them */
-    if (!r->options.background || (loader_is_strict(data->loader) && !together))
+    bool together = r->options.ranks && r->images.background; /* cornu_fit finishes them */
+    if (!r->images.background || (loader_is_strict(data->loader) && !together))
         TRY(data_finish(data));
     return CORNU_OK;
 }
@@ -156,7 +156,7 @@ static cornu_status list_test(const char *folder, const cornu_data *data, listin
 static cornu_status check_found(const char *folder, cornu_split split, const listing *l,
                                 const cornu_data *data)
 {
-    cornu_data_loading loading;
+    cornu_data_loading loading = {.size = sizeof loading};
     TRY(cornu_data_loading_get(data, &loading));
     if (data_usable(data, split, 0, data->block[split].count) > 0)
         return CORNU_OK;
@@ -188,7 +188,7 @@ static cornu_status conclude(const char *train, const char *test, const listing 
     int64_t count = data_usable(data, CORNU_TRAIN, 0, data->block[CORNU_TRAIN].count);
     int64_t tests = data_usable(data, CORNU_TEST, 0, data->block[CORNU_TEST].count);
     const cornu_data_options *options = &l->request->options;
-    cornu_data_loading loading;
+    cornu_data_loading loading = {.size = sizeof loading};
     TRY(check_found(train, CORNU_TRAIN, l, data));
     if (test)
         TRY(check_found(test, CORNU_TEST, l, data));
@@ -245,7 +245,8 @@ cornu_status images_read(const char *folder, const data_request *request, cornu_
 {
     cornu_status status;
     image_splits splits;
-    listing l = {.request = request, .skipped = {.options = &request->options}};
+    listing l = {.request = request,
+                 .skipped = {.options = &request->options, .strict = request->images.strict}};
     TRY(splits_find(folder, &request->options, &splits));
     const char *train = splits.train ? splits.train : folder, *test = splits.test;
     if (test && request->validation_split > 0) {
@@ -269,7 +270,6 @@ done:
 
 static cornu_status check_files(const cornu_image_files *f)
 {
-    TRY(CHECK_RESERVE("cornu_image_files", f));
     if (f->count < 1 || !f->paths)
         return status_fail(CORNU_INVALID, "files: found %lld; expected at least 1 path",
                            (long long)f->count);
@@ -312,25 +312,27 @@ static cornu_status set_classes(const cornu_image_files *f, cornu_data *data)
     return CORNU_OK;
 }
 
-cornu_status cornu_data_from_files(const cornu_image_files *f, const cornu_data_options *options,
-                                   cornu_data **out)
+cornu_status cornu_data_from_files(const cornu_image_files *caller,
+                                   const cornu_data_options *options, cornu_data **out)
 {
     cornu_status status;
     cornu_data *data = NULL;
     image_files files = {0};
     data_request request;
-    if (!f || !out)
+    cornu_image_files f;
+    if (!caller || !out)
         return status_fail(CORNU_INVALID, "cornu_data_from_files: found NULL; expected files");
     *out = NULL;
-    TRY(check_files(f));
+    TRY(STRUCT_READ("cornu_image_files", caller, &f));
+    TRY(check_files(&f));
     TRY(data_request_read(options, &request));
-    request.each_must_be_read = request.options.strict;
-    skips skipped = {.options = &request.options};
+    request.each_must_be_read = request.images.strict;
+    skips skipped = {.options = &request.options, .strict = request.images.strict};
     TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
     TRY_GOTO(memory_copy_string("files", &data->name));
     TRY_GOTO(memory_copy_string("", &data->folder));
-    TRY_GOTO(set_classes(f, data));
-    TRY_GOTO(copy_files(f, &files));
+    TRY_GOTO(set_classes(&f, data));
+    TRY_GOTO(copy_files(&f, &files));
     TRY_GOTO(images_load(&files, &request, &skipped, data));
     *out = data;
     data = NULL;

@@ -10,6 +10,7 @@
 /* Unusable files, reported as they are found. */
 typedef struct skips {
     const cornu_data_options *options;
+    bool strict; /* an unusable file is an error */
     int64_t count;
     char *first;       /* the message about the first */
     bool listed, told; /* with brief notices: of later files only the first is reported */

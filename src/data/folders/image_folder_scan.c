@@ -33,7 +33,7 @@ cornu_status skips_finish(skips *s, const char *folder)
         data_detail(s->options, "%s: %lld more %s skipped", folder,
                     (long long)(s->count - SKIPS_TOLD),
                     PLURAL(s->count - SKIPS_TOLD, "file", "files"));
-    if (s->count > 0 && s->options->strict)
+    if (s->count > 0 && s->strict)
         status =
             status_fail(CORNU_BAD_FILE, "%s (strict: found %lld such %s in %s; expected none)",
                         s->first, (long long)s->count, PLURAL(s->count, "file", "files"), folder);
@@ -303,7 +303,7 @@ bool images_hold(const char *folder)
 
 bool images_are_classes(const char *folder)
 {
-    static const cornu_data_options silent = {0};
+    static const cornu_data_options silent = {.size = sizeof silent};
     name_list classes = {0};
     bool found = false;
     if (images_list_classes(folder, &silent, &classes) == CORNU_OK)

@@ -227,7 +227,7 @@ cornu_status images_read_table(const char *path, const data_request *r, cornu_da
 {
     cornu_status status;
     table t = {.low = INFINITY, .high = -INFINITY, .files = {.values = true}};
-    skips skipped = {.options = &r->options};
+    skips skipped = {.options = &r->options, .strict = r->images.strict};
     if (!r->table_x || !r->table_y)
         return table_fail(path);
     TRY_GOTO(csv_rows_open(path, &t.rows));

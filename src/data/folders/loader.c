@@ -98,7 +98,7 @@ static bool fill(loader *l, int64_t at, times *t)
     cornu_status status = image_open_within(file->path, &l->budget, &from);
     double middle = clock_thread_seconds();
     if (status == CORNU_OK)
-        status = image_resize_as(&from, r->options.keep_aspect_ratio, r->height, r->width,
+        status = image_resize_as(&from, r->images.keep_aspect_ratio, r->height, r->width,
                                  r->channels, r->filter, to);
     image_close(&from);
     if (status == CORNU_OK)
@@ -203,7 +203,7 @@ static void *work(void *context)
 /* With fewer threads than asked for, or none, the thread that needs a sample decodes it. */
 static void start_workers(loader *l)
 {
-    int wanted = l->request.options.workers ? l->request.options.workers : threads_default();
+    int wanted = l->request.images.workers ? l->request.images.workers : threads_default();
     sigset_t all, before; /* signals are delivered to the caller's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -224,7 +224,8 @@ cornu_status loader_open(image_files *files, const data_request *request, skips 
     l->request = *request;
     l->skipped = *skipped;
     l->skipped.options = &l->request.options;
-    l->skipped.listed = request->options.background;
+    l->skipped.strict = request->images.strict;
+    l->skipped.listed = request->images.background;
     skipped->first = NULL;
     l->files = *files;
     *files = (image_files){0};
@@ -439,7 +440,7 @@ void loader_want_later(loader *l, int64_t begin, const int64_t *index, int64_t c
 
 bool loader_is_strict(const loader *l)
 {
-    return l->request.options.strict && !l->request.each_must_be_read;
+    return l->request.images.strict && !l->request.each_must_be_read;
 }
 
 bool loader_is_finished(const loader *l)

@@ -10,7 +10,7 @@
 typedef struct loader loader;
 
 /* Take over the files of both splits and the earlier notices; allocate memory for the pixels and
-   start the workers (request->options.workers of them, at low priority). */
+   start the workers (request->images.workers of them, at low priority). */
 cornu_status loader_open(image_files *files, const data_request *request, skips *skipped,
                          const char *name, loader **out);
 /* Waits only for the files that are being decoded. In a forked process the copy is left

@@ -168,10 +168,10 @@ cornu_status cornu_data_loading_get(const cornu_data *data, cornu_data_loading *
     if (!data || !loading)
         return status_fail(CORNU_INVALID,
                            "cornu_data_loading_get: found NULL; expected data and loading");
-    *loading = (cornu_data_loading){0};
+    cornu_data_loading own = {.size = sizeof own};
     if (data->loader)
-        loader_report(data->loader, loading);
-    return CORNU_OK;
+        loader_report(data->loader, &own);
+    return STRUCT_WRITE("cornu_data_loading", loading, &own);
 }
 
 const char *cornu_data_sample_file(const cornu_data *data, cornu_split split, int64_t index)

@@ -88,7 +88,7 @@ static header header_of(const pixels_wanted *w)
                 .width = r->width,
                 .channels = r->channels};
     memcpy(h.magic, magic, sizeof magic);
-    snprintf(h.filter, sizeof h.filter, "%s%s", r->options.keep_aspect_ratio ? "+" : "",
+    snprintf(h.filter, sizeof h.filter, "%s%s", r->images.keep_aspect_ratio ? "+" : "",
              image_filter_title(r->filter));
     return h;
 }
@@ -219,7 +219,7 @@ void pixels_file_close(pixels_file *f)
 cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_file *f)
 {
     char *name = NULL, size[16];
-    const cornu_data_options *o = &w->request->options;
+    const cornu_folder_options *o = &w->request->images;
     *f = (pixels_file){.fd = -1, .sample = sample};
     TRY(memory_format(&name, "%s.pixels", w->name));
     cornu_status status =
@@ -228,7 +228,7 @@ cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_fil
         status = open_path(f->path, w, f);
     if (status == CORNU_OK)
         data_notice(
-            o, "%s: %s of decoded pixels; remove it when you are done", f->path,
+            &w->request->options, "%s: %s of decoded pixels; remove it when you are done", f->path,
             memory_human((double)f->begin + (double)w->files->count * (double)f->sample, size));
     free(name);
     return status;

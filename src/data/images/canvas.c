@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "data/images/image.h"
+#include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

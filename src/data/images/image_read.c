@@ -49,7 +49,6 @@ static bool is_size(int64_t height, int64_t width)
 static cornu_status check_options(const cornu_image_options *o, const image_filter *filter)
 {
     bool own = o->height == 0 && o->width == 0;
-    TRY(CHECK_RESERVE("cornu_image_options", o));
     if (!(o->scale >= 0 && isfinite(o->scale)))
         return status_fail(CORNU_INVALID,
                            "scale: found %g; expected a number above 0, or 0 for 1/255", o->scale);
@@ -81,12 +80,13 @@ cornu_status cornu_image_load(const char *path, const void *file, size_t size,
     cornu_status status;
     image from = {0};
     uint8_t *made = NULL;
-    const cornu_image_options o = options ? *options : (cornu_image_options){0};
-    const image_filter *filter = image_filter_named(o.interpolation);
+    cornu_image_options o;
     if (!path || !pixels || !sizes)
         return status_fail(CORNU_INVALID, "cornu_image_load: found NULL; expected a path and "
                                           "places for pixels and shape");
     *pixels = NULL;
+    TRY(STRUCT_READ("cornu_image_options", options, &o));
+    const image_filter *filter = image_filter_named(o.interpolation);
     TRY(check_options(&o, filter));
     TRY_GOTO(open_given(path, file, size, &from));
     sizes[0] = o.height ? o.height : from.height;
@@ -108,14 +108,15 @@ cornu_status cornu_image_read(const char *path, const cornu_image_options *optio
 {
     uint8_t *pixels = NULL;
     int64_t sizes[3];
-    const double scale = options ? options->scale : 0;
+    cornu_image_options o;
     if (!path || !values)
         return status_fail(CORNU_INVALID,
                            "cornu_image_read: found NULL; expected a path and room for values");
-    TRY(cornu_image_load(path, NULL, 0, options, &pixels, sizes));
+    TRY(STRUCT_READ("cornu_image_options", options, &o));
+    TRY(cornu_image_load(path, NULL, 0, &o, &pixels, sizes));
     const bool fits = sizes[0] * sizes[1] * sizes[2] == count;
     for (int64_t i = 0; fits && i < count; i++)
-        values[i] = scale > 0 ? (float)pixels[i] * (float)scale : (float)pixels[i] / 255.0f;
+        values[i] = o.scale > 0 ? (float)pixels[i] * (float)o.scale : (float)pixels[i] / 255.0f;
     free(pixels);
     return fits ? CORNU_OK
                 : status_fail(CORNU_INVALID,
@@ -131,14 +132,14 @@ cornu_status cornu_model_image_options(const cornu_model *model, cornu_image_opt
     if (!model || !options)
         return status_fail(CORNU_INVALID, "cornu_model_image_options: found NULL; expected a model "
                                           "and a place for what its recipe says");
-    *options = (cornu_image_options){.height = 0};
+    cornu_image_options own = {.size = sizeof own};
     TRY(give_picture(&model->input, "the model's input", sizes));
     TRY(data_spec_read(model->data, &spec));
-    options->height = sizes[0];
-    options->width = sizes[1];
-    options->channels = sizes[2];
-    options->interpolation = image_filter_title(image_filter_named(spec.interpolation));
-    options->keep_aspect_ratio = spec.keep_aspect_ratio;
-    options->scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
-    return CORNU_OK;
+    own.height = sizes[0];
+    own.width = sizes[1];
+    own.channels = sizes[2];
+    own.interpolation = image_filter_title(image_filter_named(spec.interpolation));
+    own.keep_aspect_ratio = spec.keep_aspect_ratio;
+    own.scale = spec.scale > 0 ? spec.scale : (double)model_pixel_scale(model);
+    return STRUCT_WRITE("cornu_image_options", options, &own);
 }

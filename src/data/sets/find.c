@@ -124,18 +124,16 @@ bool cornu_dataset_info_get(int index, cornu_dataset_info *info)
     const dataset *set = dataset_at(index);
     if (!set || !info)
         return false;
-    memset(info, 0, sizeof *info);
-    info->name = set->name;
-    info->title = set->title;
-    info->url = set->files[0].url;
+    cornu_dataset_info own = {
+        .size = sizeof own, .name = set->name, .title = set->title, .url = set->files[0].url};
     for (const dataset_file *f = set->files; f->name; f++)
-        info->bytes += f->bytes;
+        own.bytes += f->bytes;
     data_location location = {0};
     if (dataset_find(set, NULL, &location, NULL) == CORNU_OK && location.folder &&
-        strlen(location.folder) < sizeof info->folder)
-        memcpy(info->folder, location.folder, strlen(location.folder) + 1);
+        strlen(location.folder) < sizeof own.folder)
+        memcpy(own.folder, location.folder, strlen(location.folder) + 1);
     free(location.folder);
-    return true;
+    return STRUCT_WRITE("cornu_dataset_info", info, &own) == CORNU_OK;
 }
 
 /* Unpack `archive` so that cache/FOLDER appears complete or not at all. */
@@ -299,7 +297,7 @@ static cornu_status add_inside(const char *folder, const char *name, location_li
 /* The sets in the folders of `folder`, and in the usual ones deeper down (MNIST/raw). */
 static cornu_status add_children(const char *folder, location_list *list)
 {
-    static const cornu_data_options silent = {0};
+    static const cornu_data_options silent = {.size = sizeof silent};
     name_list names = {0};
     cornu_status status;
     TRY_GOTO(images_list_classes(folder, &silent, &names));

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "data/sets/datasets.h"
 #include "format/tensor_file.h"
+#include <cornu/tables.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>

@@ -56,7 +56,7 @@ static cornu_status add_samples(event_file *f, const sampling *s, int64_t sample
 cornu_status tensorboard_add_samples(event_file *f, const cornu_data *data, int64_t samples,
                                      int64_t count)
 {
-    sampling s = {.data = data};
+    sampling s = {.data = data, .range.size = sizeof s.range};
     event_picture *pictures;
     if (count > samples)
         count = samples;

@@ -325,7 +325,7 @@ static cornu_status write_profile(const tensorboard *t, session *s, kernel_choic
     const op_profile *p = t->profile;
     device *d = session_device(s);
     const device_id id = session_device_id(s);
-    cornu_device_info info = {0};
+    cornu_device_info info = {.size = sizeof info};
     id.ops->describe(id.number, &info);
     TRY(op_profile_times(p, s, seconds));
     TRY(d->ops->choices(d, p->ready->prepared, choices));

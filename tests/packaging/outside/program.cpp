@@ -1,5 +1,6 @@
 // The header serves C++ as it is.
 #include <cornu/cornu.h>
+#include <cornu/model.h>
 
 #include <cstring>
 #include <memory>
