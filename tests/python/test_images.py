@@ -718,6 +718,18 @@ def test_other_classes_are_trained_where_the_models_are_forgotten(folder, tmp_pa
         model.class_names = ["ant", "dog"]
 
 
+def test_layers_that_are_added_keep_the_class_names(folder):
+    model = trained_on(folder)
+    model.add(keras.layers.Activation("softmax"))
+    model.add(keras.layers.Dropout(0.5))
+    assert model.class_names == list(NAMES)
+    model.pop()
+    assert model.class_names is None  # the outputs of what comes in its place may be others
+    model = trained_on(folder)
+    model.add(keras.layers.Dense(2))
+    assert model.class_names is None
+
+
 def test_batches_made_in_python_leave_their_names(folder):
     model = network_for((4, 4, 3))
     model.compile("sgd", "sparse_categorical_crossentropy", metrics=["accuracy"])

@@ -26,6 +26,7 @@ class Chain:
         self._input: InputLayer | None = None
         self._shapes: list[tuple] = []  # of the outputs of the first layers: of those for which they were asked
         self._model = None  # the library's, once it is made
+        self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
         # Data sections: the one in force, and that of the last fit, which a file keeps.
         self._section = self._trained_section = _data.Source.section
@@ -66,6 +67,7 @@ class Chain:
         if layer._variables and layer._is_kept_by(self):
             layer._leave()
         self._forget()
+        self._classes = []  # they were of its outputs
         return layer
 
     def _known_shapes(self) -> list[tuple]:
@@ -118,6 +120,8 @@ class Chain:
 
     def _forget(self) -> None:
         """Layers have changed: another model is made when it is needed."""
+        if self._model is not None:
+            self._classes = self._model.classes()
         self._model, self._slots = None, []
 
     def _make(self) -> None:
@@ -132,6 +136,10 @@ class Chain:
         pairs = [(layer, v) for layer in self._layers for v in layer._variables]
         self._slots = [(layer, v, index) for index, (layer, v) in enumerate(pairs)]
         self._model = handle
+        outputs = self._shapes[-1][-1]
+        if self._classes and len(self._classes) == (outputs if outputs > 1 else 2):  # else they name other outputs
+            handle.set_classes(self._classes)
+        self._classes = []
         self._section = self._trained_section = _data.Source.section
         self._keep()
 
