@@ -1,4 +1,4 @@
-/* Estimates of GPUs that are not in this machine, from published figures. */
+/* Is a GPU worth it? The data, the schedule, what was measured, and the sentence that follows. */
 #include "bench/advise.h"
 #include "base/memory.h"
 #include "base/show.h"

@@ -1,4 +1,4 @@
-/* The advice on a terminal and as JSON. */
+/* The advice on a terminal, as JSON and as a page. */
 #include "base/memory.h"
 #include "base/show.h"
 #include "bench/advise.h"

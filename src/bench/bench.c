@@ -1,4 +1,5 @@
-/* Candidates that are measured together, in turns by round. */
+/* A comparison: devices and workloads are chosen, candidates measured in turns, by round, once
+   or with one batch after another, and what was measured held against the limits. */
 #include "bench/bench.h"
 #include "base/memory.h"
 #include "base/show.h"

@@ -1,4 +1,4 @@
-/* The data on which a workload is timed. */
+/* One workload on one device: opened with its data, warmed up, measured round by round. */
 #include "bench/candidate.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
@@ -543,8 +543,6 @@ static cornu_status open_inside(const bench_workload *w, const cornu_model *mode
     return cornu_data_open_for_model(model, find, out);
 }
 
-/* ---- callbacks during opening and decoding ---- */
-
 static void show_decoding(bench_data *d)
 {
     char line[256];
@@ -645,7 +643,6 @@ void bench_data_close(bench_data *data)
 
 /* ---- details -------------------------------------------------------------------------------- */
 
-/* A report's details of a candidate, in addition to its statistics. */
 static const double OPERATIONS_STEP_MS = 500; /* a slower step's operations are not timed */
 static const double OPERATIONS_SECONDS = 0.3;
 

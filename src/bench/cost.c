@@ -1,3 +1,4 @@
+/* Energy of the host, as Linux counts it, and money, as --price says. */
 #include "bench/cost.h"
 #include "base/number.h"
 #include <dirent.h>

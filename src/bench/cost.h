@@ -1,4 +1,4 @@
-/* What a training takes besides time: energy of the host, and money. */
+/* The costs of a training besides time: energy of the host, and money. */
 #ifndef BENCH_COST_H
 #define BENCH_COST_H
 

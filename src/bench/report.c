@@ -1,4 +1,5 @@
-/* The report's description of the machine. */
+/* The results of a comparison, beside published figures and the machine: its columns, as CSV,
+   Markdown and JSON. */
 #include "bench/report.h"
 #include "base/memory.h"
 #include "base/number.h"

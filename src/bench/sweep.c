@@ -1,4 +1,5 @@
-/* A sweep as a table with bars, and as a chart of a page. */
+/* A workload with several batches: which to measure, which device wins from where on, in
+   words, as a table with bars and as a chart. */
 #include "bench/sweep.h"
 #include "base/memory.h"
 #include "format/html/html.h"

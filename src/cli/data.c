@@ -1,5 +1,5 @@
-/* Samples as pictures, and a small one in the terminal: half blocks in colour, or letters where it
-   has neither. */
+/* cornu data: sets, their samples as pictures, and sheets of augmented ones. In a terminal a
+   picture is half blocks in colour, or letters where it has neither. */
 #include "base/memory.h"
 #include "cli/cli.h"
 #include <cornu/data.h>

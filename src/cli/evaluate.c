@@ -1,4 +1,5 @@
-/* cornu evaluate --report: the model's scores and confusions as tables as wide as the terminal. */
+/* cornu evaluate: scores, and with --report the classes and confusions as tables as wide as
+   the terminal. */
 #include "base/show.h"
 #include "cli/cli.h"
 #include <cornu/images.h>

@@ -1,6 +1,4 @@
-/* The recipe that `cornu new` writes. Its numbers are those of Keras's tutorials for a few
-   hundred to some thousand photographs, smaller for small pictures; a comment gives the reason
-   for each. */
+/* cornu new: looks at a data set, and writes a recipe for it. */
 #include "base/files.h"
 #include "cli/cli.h"
 #include <cornu/data.h>
@@ -37,6 +35,10 @@ typedef struct new_recipe {
 } new_recipe;
 
 /* ---- the recipe ----------------------------------------------------------------------------- */
+
+/* The recipe that `cornu new` writes. Its numbers are those of Keras's tutorials for a few
+   hundred to some thousand photographs, smaller for small pictures; a comment gives the reason
+   for each. */
 
 /* ---- choosing --------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* Opens models for the command train, and finds options without effect on them. */
+/* Opens models and data for the commands, and for train finds options without effect on them. */
 #include "cli/train.h"
 #include <cornu/exchange.h>
 #include <cornu/images.h>

@@ -1,4 +1,4 @@
-/* The files that predict's operands stand for: see predict.h. */
+/* cornu predict: the files that its operands stand for, and data sets, in batches. */
 #include "cli/predict.h"
 #include "base/clock.h"
 #include <cornu/data.h>
@@ -163,7 +163,7 @@ static int walk_files(const char *const *words, int count, bool ended_by_nul, vi
     return status;
 }
 
-/* ---- the command ------------------------------------------------------------------------ */
+/* ---- a prediction ----------------------------------------------------------------------- */
 
 typedef struct prediction {
     cornu_model *model;

@@ -1,3 +1,5 @@
+/* The commands that print what the library knows: devices, summary, explain, recipe, env,
+   version. */
 #include "base/memory.h"
 #include "cli/cli.h"
 #include <cornu/tables.h>
@@ -224,19 +226,25 @@ const command command_recipe = {
 
 /* ---- environment and versions --------------------------------------------------------------- */
 
-static int run_env(int argc, char **argv)
+/* A command without options, which prints a table of the library's. */
+static int print_table_of(const command *c, cornu_status (*make)(char **), int argc, char **argv)
 {
     const option options[] = {{.name = NULL}};
     operands found;
     int status;
-    char *table = NULL;
-    if (!options_parse(&command_env, options, argc, argv, 0, 0, "", &found, &status))
+    char *lines = NULL;
+    if (!options_parse(c, options, argc, argv, 0, 0, "", &found, &status))
         return status;
-    status = exit_status(cornu_environment(&table));
+    status = exit_status(make(&lines));
     if (status == STATUS_OK)
-        print_lines(table);
-    cornu_free(table);
+        print_lines(lines);
+    cornu_free(lines);
     return status;
+}
+
+static int run_env(int argc, char **argv)
+{
+    return print_table_of(&command_env, cornu_environment, argc, argv);
 }
 
 const command command_env = {
@@ -244,17 +252,7 @@ const command command_env = {
 
 static int run_version(int argc, char **argv)
 {
-    const option options[] = {{.name = NULL}};
-    operands found;
-    int status;
-    char *table = NULL;
-    if (!options_parse(&command_version, options, argc, argv, 0, 0, "", &found, &status))
-        return status;
-    status = exit_status(cornu_versions(&table));
-    if (status == STATUS_OK)
-        print_lines(table);
-    cornu_free(table);
-    return status;
+    return print_table_of(&command_version, cornu_versions, argc, argv);
 }
 
 const command command_version = {

@@ -1,4 +1,5 @@
-/* cornu train --sweep: decides how many runs train at a time, and prints what concerns all runs. */
+/* cornu train --sweep: decides how many runs train at a time, starts them, and prints what
+   concerns all. */
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/show.h"

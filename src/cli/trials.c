@@ -1,4 +1,5 @@
-/* "seed=1..8" and "learning_rate=0.1,0.01": the runs of a sweep. */
+/* The runs of a sweep: which there are ("seed=1..8"), what became of them, and a process for
+   each. */
 #include "cli/trials.h"
 #include "base/number.h"
 #include "base/show.h"

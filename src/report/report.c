@@ -1,4 +1,4 @@
-/* What an evaluation counts: the true and the predicted classes of samples, the scores of it, and
+/* The report of an evaluation: the true and the predicted classes of samples, the scores of it, and
    both as JSON (docs/evaluation.md). */
 #include "report/report.h"
 #include "base/memory.h"
