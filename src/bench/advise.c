@@ -49,14 +49,6 @@ static void notice(const adviser *a, const char *line)
 
 /* ---- the data --------------------------------------------------------------------------- */
 
-static const bench_workload *table_row(const char *name)
-{
-    for (const bench_workload *w = bench_workloads; w->name; w++)
-        if (strcmp(w->name, name) == 0)
-            return w;
-    return NULL;
-}
-
 static bool should_stop(void *user)
 {
     const bench_options *o = user;
@@ -138,7 +130,7 @@ static cornu_status open_data(adviser *a)
         .images = &(cornu_folder_options){
             .size = sizeof(cornu_folder_options), .background = true, .cache = "off"}};
     cornu_status status = cornu_data_open_for_model(a->model, &find, &a->data.data);
-    const bench_workload *w = table_row(a->options->what);
+    const bench_workload *w = bench_workload_named(a->options->what);
     if (status == CORNU_NOT_FOUND && w && !o->data) {
         r->samples = w->epoch_samples;
         return generate(a, GENERATED_BATCHES * BATCH_MOST);
@@ -461,14 +453,13 @@ static cornu_status nearest(const cornu_model *model, const advise_report *r,
 
 cornu_status advise_estimate_gpus(const char *what, const cornu_model *model, advise_report *report)
 {
-    const bench_workload *w;
+    const bench_workload *w = bench_workload_named(what);
     double epochs, samples = (double)(report->epochs * report->steps * report->batch);
     report->estimate_count = 0;
-    for (w = bench_workloads; w->name; w++)
-        if (strcmp(w->name, what) == 0 && has_gpu(w->name)) {
-            add_estimates(w->name, samples / (double)w->epoch_samples, SAME_FACTOR, report);
-            return CORNU_OK;
-        }
+    if (w && has_gpu(w->name)) {
+        add_estimates(w->name, samples / (double)w->epoch_samples, SAME_FACTOR, report);
+        return CORNU_OK;
+    }
     TRY(nearest(model, report, &w, &epochs));
     if (w)
         add_estimates(w->name, epochs, OTHER_FACTOR, report);

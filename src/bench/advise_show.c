@@ -213,23 +213,19 @@ void advise_print(const advise_report *report, bool utf8, FILE *out)
 
 /* ---- JSON ------------------------------------------------------------------------------- */
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *row_json(const advise_row *row)
 {
     return json_pack("{ss so sb so so so so sI so so so so so sI sI}", "device", row->device,
                      "error", *row->failed ? json_string(row->failed) : json_null(), "gpu",
-                     row->gpu, "seconds", number(row->seconds), "seconds_error", number(row->error),
-                     "ms_per_step", number(row->step_ms), "ms_per_validation_step",
-                     number(row->validation_ms), "measured_batch", (json_int_t)row->measured_batch,
-                     "host_joules", number(row->host_joules), "device_joules",
-                     number(row->device_joules), "cost", number(row->cost), "memory_needed_bytes",
-                     number(row->memory_needed), "memory_free_bytes", number(row->memory_free),
-                     "wins_from_batch", (json_int_t)row->wins_from, "compared_up_to",
-                     (json_int_t)row->compared_up_to);
+                     row->gpu, "seconds", bench_json_number(row->seconds), "seconds_error",
+                     bench_json_number(row->error), "ms_per_step", bench_json_number(row->step_ms),
+                     "ms_per_validation_step", bench_json_number(row->validation_ms),
+                     "measured_batch", (json_int_t)row->measured_batch, "host_joules",
+                     bench_json_number(row->host_joules), "device_joules",
+                     bench_json_number(row->device_joules), "cost", bench_json_number(row->cost),
+                     "memory_needed_bytes", bench_json_number(row->memory_needed),
+                     "memory_free_bytes", bench_json_number(row->memory_free), "wins_from_batch",
+                     (json_int_t)row->wins_from, "compared_up_to", (json_int_t)row->compared_up_to);
 }
 
 static json_t *prices_json(const price_list *p)
@@ -246,8 +242,9 @@ static json_t *estimates_json(const advise_report *r)
     for (int i = 0; i < r->estimate_count; i++) {
         const advise_estimate *e = &r->estimates[i];
         json_array_append_new(list, json_pack("{ss so so ss}", "hardware", e->hardware, "seconds",
-                                              number(e->seconds), "factor", number(e->factor),
-                                              "published_for", e->workload));
+                                              bench_json_number(e->seconds), "factor",
+                                              bench_json_number(e->factor), "published_for",
+                                              e->workload));
     }
     return list;
 }

@@ -146,14 +146,6 @@ static cornu_status choose_devices(bench *b)
     return CORNU_OK;
 }
 
-static const bench_workload *workload_named(const char *name)
-{
-    for (const bench_workload *w = bench_workloads; w->name; w++)
-        if (strcmp(w->name, name) == 0)
-            return w;
-    return NULL;
-}
-
 bool bench_wants(const bench_options *options, const char *name)
 {
     if (!options->workloads || !options->workloads[0])
@@ -173,7 +165,7 @@ static const bench_workload *workloads_of(const bench *b)
 static cornu_status check_options(const bench_options *options)
 {
     for (const char *const *w = options->workloads; w && *w; w++)
-        if (strcmp(*w, "all") != 0 && !workload_named(*w))
+        if (strcmp(*w, "all") != 0 && !bench_workload_named(*w))
             return status_fail(CORNU_INVALID, "%s: unknown workload; cornu bench --help lists them",
                                *w);
     if (options->steps < 0 || options->batch < 0 || options->threads < 0)

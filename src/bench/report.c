@@ -114,6 +114,14 @@ const published_figure published_figures[] = {
 #undef PUBLISHED
     {NULL, NULL, NULL, 0, 0, 0, NULL}};
 
+const bench_workload *bench_workload_named(const char *name)
+{
+    for (const bench_workload *w = bench_workloads; w->name; w++)
+        if (strcmp(w->name, name) == 0)
+            return w;
+    return NULL;
+}
+
 /* ---- the machine ---------------------------------------------------------------------------- */
 
 /* Remove every `what` from `line`. */
@@ -179,10 +187,8 @@ double bench_published_epoch(const char *workload, const char *kind)
 
 bool bench_is_substitute(const bench_result *r)
 {
-    for (const bench_workload *w = bench_workloads; w->name; w++)
-        if (strcmp(w->name, r->workload) == 0)
-            return r->real_data && w->substitute && strcmp(r->data_name, w->substitute) == 0;
-    return false;
+    const bench_workload *w = bench_workload_named(r->workload);
+    return w && r->real_data && w->substitute && strcmp(r->data_name, w->substitute) == 0;
 }
 
 const char *bench_data_shown(const bench_report *report, const bench_result *r)
@@ -372,15 +378,14 @@ cornu_status bench_write_table(const bench_report *report, bench_table *table, c
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 /* The report as JSON: one object with machine, limits, results[] and notes[]. */
-/* JSON has no NaN: a missing figure is null. */
-static json_t *number(double value)
+json_t *bench_json_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *given(double value)
 {
-    return value > 0 ? number(value) : json_null();
+    return value > 0 ? bench_json_number(value) : json_null();
 }
 
 static json_t *published_json(const char *workload)
@@ -400,7 +405,7 @@ static json_t *list_json(const double *values, int count)
 {
     json_t *list = json_array();
     for (int i = 0; values && i < count; i++)
-        json_array_append_new(list, number(values[i]));
+        json_array_append_new(list, bench_json_number(values[i]));
     return list;
 }
 
@@ -410,12 +415,13 @@ static json_t *list_json(const double *values, int count)
 static json_t *times_json(const bench_result *r)
 {
     const statistics *s = &r->step_ms;
-    return json_pack("{so so so so so si so so so so}", "min", number(s->minimum), "median",
-                     number(s->median), "p95", number(s->p95), "noise", number(s->noise),
-                     "median_over_min", number(s->median / s->minimum), "rounds", s->rounds,
-                     "samples", list_json(r->ms, s->rounds), "fastest",
-                     list_json(r->fastest, s->rounds), "probes", list_json(r->probe, s->rounds),
-                     "memory_probes", list_json(r->memory, s->rounds));
+    return json_pack("{so so so so so si so so so so}", "min", bench_json_number(s->minimum),
+                     "median", bench_json_number(s->median), "p95", bench_json_number(s->p95),
+                     "noise", bench_json_number(s->noise), "median_over_min",
+                     bench_json_number(s->median / s->minimum), "rounds", s->rounds, "samples",
+                     list_json(r->ms, s->rounds), "fastest", list_json(r->fastest, s->rounds),
+                     "probes", list_json(r->probe, s->rounds), "memory_probes",
+                     list_json(r->memory, s->rounds));
 }
 
 static json_t *losses_json(const bench_result *r)
@@ -433,10 +439,11 @@ static json_t *operations_json(const bench_result *r)
         const bench_operation *o = &r->operations[i];
         json_array_append_new(list, json_pack("{ss ss ss ss so so so so ss}", "operation", o->name,
                                               "layer", o->layer, "shape", o->shape, "kernel",
-                                              o->kernel, "ms", number(o->ms), "flops_run",
-                                              number(o->flops), "bytes_run", number(o->bytes),
-                                              "share_of_limit", number(o->share_of_limit),
-                                              "bound_by", o->bound ? o->bound : ""));
+                                              o->kernel, "ms", bench_json_number(o->ms),
+                                              "flops_run", bench_json_number(o->flops), "bytes_run",
+                                              bench_json_number(o->bytes), "share_of_limit",
+                                              bench_json_number(o->share_of_limit), "bound_by",
+                                              o->bound ? o->bound : ""));
     }
     return list;
 }
@@ -450,18 +457,21 @@ static json_t *result_json(const bench_result *r)
         r->precision ? r->precision : "fp32", "error",
         *r->failed ? json_string(r->failed) : json_null(), "batch", (json_int_t)r->batch, "steps",
         (json_int_t)r->steps, "ms_per_step", times_json(r), "samples_per_second",
-        number(r->samples_per_second), "epoch_seconds", number(r->epoch_seconds), "cold_seconds",
-        number(r->cold_seconds), "launches", r->launches, "watts", number(r->watts),
-        "joules_per_epoch", number(r->joules_per_epoch), "host_watts", number(r->host_watts),
-        "validation_ms", number(r->validation_ms), "clock_mhz", number(r->clock_mhz), "loss_first",
-        number(r->loss_first), "loss_last", number(r->loss_last), "flops_per_step",
-        number(r->flops_per_step), "bytes_per_step", number(r->bytes_per_step), "flops_run",
-        number(r->flops_run), "bytes_run", number(r->bytes_run), "working_set_bytes",
-        number(r->working_set), "share_of_limit", number(r->share_of_limit), "bound_by",
-        r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated", "data_set",
-        r->data_name, "probe_low", number(r->probe_low), "probe_median", number(r->probe_median),
-        "published", published_json(r->workload), "losses", losses_json(r), "operations",
-        operations_json(r));
+        bench_json_number(r->samples_per_second), "epoch_seconds",
+        bench_json_number(r->epoch_seconds), "cold_seconds", bench_json_number(r->cold_seconds),
+        "launches", r->launches, "watts", bench_json_number(r->watts), "joules_per_epoch",
+        bench_json_number(r->joules_per_epoch), "host_watts", bench_json_number(r->host_watts),
+        "validation_ms", bench_json_number(r->validation_ms), "clock_mhz",
+        bench_json_number(r->clock_mhz), "loss_first", bench_json_number(r->loss_first),
+        "loss_last", bench_json_number(r->loss_last), "flops_per_step",
+        bench_json_number(r->flops_per_step), "bytes_per_step",
+        bench_json_number(r->bytes_per_step), "flops_run", bench_json_number(r->flops_run),
+        "bytes_run", bench_json_number(r->bytes_run), "working_set_bytes",
+        bench_json_number(r->working_set), "share_of_limit", bench_json_number(r->share_of_limit),
+        "bound_by", r->bound ? r->bound : "", "data", r->real_data ? "real" : "generated",
+        "data_set", r->data_name, "probe_low", bench_json_number(r->probe_low), "probe_median",
+        bench_json_number(r->probe_median), "published", published_json(r->workload), "losses",
+        losses_json(r), "operations", operations_json(r));
 }
 
 static json_t *device_json(const bench_device *d)
@@ -490,9 +500,10 @@ static json_t *baseline_json(const bench_comparison *b)
         json_array_append_new(
             results,
             json_pack("{ss ss ss so so so so so ss}", "workload", c->workload, "device", c->device,
-                      "verdict", verdicts[c->verdict], "then_ms", number(c->before_ms), "now_ms",
-                      number(c->after_ms), "ratio", number(c->ratio), "ratio_low", number(c->low),
-                      "ratio_high", number(c->high), "why", c->why));
+                      "verdict", verdicts[c->verdict], "then_ms", bench_json_number(c->before_ms),
+                      "now_ms", bench_json_number(c->after_ms), "ratio",
+                      bench_json_number(c->ratio), "ratio_low", bench_json_number(c->low),
+                      "ratio_high", bench_json_number(c->high), "why", c->why));
     }
     return json_pack("{ss ss ss so so}", "file", b->file, "cornu", b->version, "started",
                      b->started, "differences", differences, "results", results);
@@ -514,8 +525,9 @@ cornu_status bench_make_json(bench_report *report)
                   "threads", l->threads, "isa", l->isa, "memory_bytes", (json_int_t)m->memory_bytes,
                   "compiler", m->compiler);
     json_t *limits =
-        json_pack("{so so so so}", "fma_flops", number(l->fma), "read_bytes", number(l->read),
-                  "update_bytes", number(l->update), "cache_update_bytes", number(l->cache_update));
+        json_pack("{so so so so}", "fma_flops", bench_json_number(l->fma), "read_bytes",
+                  bench_json_number(l->read), "update_bytes", bench_json_number(l->update),
+                  "cache_update_bytes", bench_json_number(l->cache_update));
     json_t *settings =
         json_pack("{sb sb sI}", "quick", report->settings.quick, "exact_convolution",
                   report->settings.exact_convolution, "steps", (json_int_t)report->settings.steps);

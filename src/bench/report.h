@@ -20,6 +20,8 @@ typedef struct bench_workload {
     const char *substitute; /* data set of the same shape, or NULL */
 } bench_workload;
 extern const bench_workload bench_workloads[]; /* name NULL at the end */
+/* NULL: none. */
+const bench_workload *bench_workload_named(const char *name);
 
 /* Published figures: published.def. */
 typedef struct published_figure {
@@ -164,6 +166,8 @@ void bench_report_free(bench_report *report);
 void bench_result_forget(bench_result *r); /* free the memory that it points to, and empty it */
 /* The table, at most 80 columns. */
 void bench_print(const bench_report *report, FILE *out);
+/* JSON has no NaN: a missing figure is null. */
+json_t *bench_json_number(double value);
 /* Make report->json from the rest of the report. */
 cornu_status bench_make_json(bench_report *report);
 /* Write report->json, or that of another report, to a file, atomically. NULL fails for lack of
