@@ -34,7 +34,7 @@ cornu_status gradient_dtype_find(const char *name, bool *bf16)
     *bf16 = name && strcmp(name, "bf16") == 0;
     if (*bf16 || !name || strcmp(name, "fp32") == 0)
         return CORNU_OK;
-    return status_fail(CORNU_INVALID, "gradient-dtype: found %.40s; expected fp32 or bf16", name);
+    return status_fail(CORNU_INVALID, "gradient_dtype: found %.40s; expected fp32 or bf16", name);
 }
 
 const char *gradient_dtype_name(bool bf16)

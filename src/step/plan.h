@@ -210,7 +210,7 @@ typedef struct plan {
     int op_count;
     op_group *groups; /* in the order of their first operations */
     int group_count;
-    collective *collectives; /* in the order of `at`; NULL: none */
+    collective *collectives; /* in the order of `after`; NULL: none */
     int collective_count;
     tensor_ref input, target,
         output;                /* output: the result of predict; target: NO_TENSOR in predict */
@@ -230,7 +230,8 @@ void plan_free(plan *p);
 cornu_status plan_add_op(plan *p, const op *o);
 cornu_status plan_add_collective(plan *p, const collective *c, const char *name);
 cornu_status plan_finish(plan *p);
-/* Floats of the block that collectives may send after this number of operations. */
+/* Floats of the block that the collectives of a half step may send after this number of operations.
+ */
 int64_t plan_ready(const plan *p, int operations);
 /* Write "32x3072 -> 32x3000" into text[OP_SHAPE_TEXT]: the first tensor that `o` reads and the
    first that it writes, or one of them where the shapes are equal. */

@@ -345,7 +345,7 @@ static cornu_status divide_among_ranks(explained *e)
     if (ranks <= 1 && (o->shard_optimizer || e->how.bf16))
         return status_fail(CORNU_INVALID,
                            "explain: found %s for one rank; expected ranks, 2 or more",
-                           o->shard_optimizer ? "shard-optimizer" : "gradient-dtype");
+                           o->shard_optimizer ? "shard-optimizer" : "gradient_dtype");
     if (ranks < 0 || ranks > CORNU_SHARDS_MAX || (ranks & (ranks - 1)) != 0 || ranks > e->batch)
         return status_fail(CORNU_INVALID,
                            "ranks: found %d, and batches of %jd; expected a power of two, 1 to %d, "

@@ -344,14 +344,14 @@ static cornu_status resolve_gradient_dtype(fit_run *run)
     if (o->resume && asked && *bf16 != p->gradients_bf16)
         return status_fail(
             CORNU_INVALID,
-            "resume: found gradient-dtype %s in the model file and %s asked for; expected "
+            "resume: found gradient_dtype %s in the model file and %s asked for; expected "
             "the same, or the run would not go on as it began",
             gradient_dtype_name(p->gradients_bf16), asked);
     *bf16 = o->resume ? p->gradients_bf16 : *bf16;
     run->spec.gradient_dtype = gradient_dtype_name(*bf16);
     if (*bf16 && run->spec.shards == 1)
         return status_fail(CORNU_INVALID,
-                           "gradient-dtype: found bf16 and one shard; expected several, whose "
+                           "gradient_dtype: found bf16 and one shard; expected several, whose "
                            "gradients are added");
     if (*bf16)
         fit_notice(&run->state, "gradients of shards are rounded to bf16 before they are added");

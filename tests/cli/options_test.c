@@ -144,7 +144,7 @@ static const row rows[] = {
     {"bench", "markdown", BENCH " --batch 1", "--markdown b.md", MAKES, "b.md"},
     {"bench", "csv", BENCH " --batch 1", "--csv b.csv", MAKES, "b.csv"},
     {"bench", "ranks", "mnist-cnn-2 --forecast IB", "--ranks", SAYS, "as mpirun -n 2 starts"},
-    {"bench", "gradient-dtype", "mnist-cnn-2 --ranks", "--gradient-dtype fp8", SAYS, "gradient-dtype: found fp8"},
+    {"bench", "gradient-dtype", "mnist-cnn-2 --ranks", "--gradient-dtype fp8", SAYS, "gradient_dtype: found fp8"},
     {"bench", "shard-optimizer", "mnist-cnn-2 --quick --data bad", "--shard-optimizer", SAYS, "found --shard-optimizer without --ranks"},
     {"bench", "forecast", "mnist-cnn-2 --ranks", "--forecast 3GbE", SAYS, "3GbE"},
     {"advise", "device", ADVISE, "--device nothing", SAYS, "nothing"},

@@ -229,7 +229,7 @@ def test_the_librarys_own_options_are_keywords_of_fit(model, samples):
     assert own["shards"] == ("INT", True) and own["gradient_dtype"] == ("TEXT", True) and own["shard_optimizer"] == ("FLAG", False)
     x, y = samples
     for wrong, said in (({"shards": 0}, "shards: found 0"), ({"shards": 2.5}, "shards: found 2.5"),
-                        ({"gradient_dtype": "int8"}, "gradient-dtype: found int8; expected fp32 or bf16")):
+                        ({"gradient_dtype": "int8"}, "gradient_dtype: found int8; expected fp32 or bf16")):
         with pytest.raises(ValueError, match=said):
             model.fit(x, y, verbose=0, **wrong)
     for name in ("wire", "threads"):  # where to run is keras.config's

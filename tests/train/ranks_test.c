@@ -191,14 +191,14 @@ static void a_gradient_dtype_is_kept_and_checked(void **state)
                            .gradient_dtype = "fp32",
                            .output = scratch_path("l")};
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
-    expect_message("resume: found gradient-dtype bf16 in the model file and fp32 asked for");
+    expect_message("resume: found gradient_dtype bf16 in the model file and fp32 asked for");
     o.gradient_dtype = "int8";
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
-    expect_message("gradient-dtype: found int8; expected fp32 or bf16");
+    expect_message("gradient_dtype: found int8; expected fp32 or bf16");
     o = (cornu_fit_options){
         .size = sizeof(cornu_fit_options), .shards = 1, .gradient_dtype = "bf16"};
     assert_int_equal(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
-    expect_message("gradient-dtype: found bf16 and one shard");
+    expect_message("gradient_dtype: found bf16 and one shard");
     cornu_data_close(data);
     cornu_model_close(model);
 }
