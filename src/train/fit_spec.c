@@ -115,13 +115,18 @@ static const row where_rows[] = {CORNU_WHERE_OPTIONS(WHERE, )};
 static const row rows[] = {CORNU_FIT_OPTIONS(OPTION_OF_FIT, KEY, )};
 enum { WHERE_ROWS = sizeof where_rows / sizeof *where_rows, ROWS = sizeof rows / sizeof *rows };
 
+/* The key of gradient_dtype in recipes and model files of 0.1. */
+static const char former_gradient_dtype[] = "wire";
+
 static cornu_status only_known_keys(const doc *section)
 {
-    const char *keys[ROWS + 1];
+    const char *keys[ROWS + 2];
     int count = 0;
     for (int i = 0; i < ROWS; i++)
         if (rows[i].key)
             keys[count++] = rows[i].key;
+    if (doc_get(section, former_gradient_dtype) && !doc_get(section, "gradient_dtype"))
+        keys[count++] = former_gradient_dtype;
     keys[count] = NULL;
     return doc_only_keys(section, keys);
 }
@@ -158,6 +163,7 @@ static cornu_status read_key(const row *r, const doc *section, fit_spec *spec)
 cornu_status fit_spec_read(const doc *section, fit_spec *spec)
 {
     bool bf16;
+    const char *key = "gradient_dtype";
     *spec = (fit_spec){.validate = false};
     for (int i = 0; i < ROWS; i++)
         set_standard(&rows[i], spec);
@@ -167,8 +173,12 @@ cornu_status fit_spec_read(const doc *section, fit_spec *spec)
     for (int i = 0; i < ROWS; i++)
         if (rows[i].key)
             TRY(read_key(&rows[i], section, spec));
+    if (!doc_get(section, key)) {
+        key = former_gradient_dtype;
+        TRY(doc_read_string(section, key, &spec->gradient_dtype));
+    }
     if (spec->gradient_dtype && gradient_dtype_find(spec->gradient_dtype, &bf16) != CORNU_OK)
-        return doc_fail(doc_get(section, "gradient_dtype"), "found %.40s; expected fp32 or bf16",
+        return doc_fail(doc_get(section, key), "found %.40s; expected fp32 or bf16",
                         spec->gradient_dtype);
     return CORNU_OK;
 }

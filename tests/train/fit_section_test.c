@@ -244,6 +244,32 @@ static void a_data_section_can_be_replaced(void **state)
     cornu_model_close(m);
 }
 
+/* Files of 0.1 have it by another key. */
+static void the_dtype_of_gradients_has_its_former_key_too(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(SAMPLES, 0);
+    cornu_model *now = trained(data, "{epochs: 1, batch_size: 8, shards: 2, gradient_dtype: bf16}");
+    cornu_model *former = trained(data, "{epochs: 1, batch_size: 8, shards: 2, wire: bf16}");
+    cornu_model *fp32 = trained(data, "{epochs: 1, batch_size: 8, shards: 2}");
+    assert_true(same_bits(now, former));
+    assert_false(same_bits(now, fp32));
+    cornu_model_close(now);
+    cornu_model_close(former);
+    cornu_model_close(fp32);
+    static const char *const wrong[] = {"{wire: int8}", "{wire: bf16, gradient_dtype: bf16}"};
+    static const char *const said[] = {"wire: found int8; expected fp32 or bf16",
+                                       "wire: unknown key; expected "};
+    for (int i = 0; i < 2; i++) {
+        cornu_model *m = runs_usual(NULL);
+        cornu_fit_options o = {.size = sizeof o, .section = wrong[i]};
+        assert_int_equal(cornu_fit(m, data, &o, NULL), CORNU_INVALID);
+        expect_message(said[i]);
+        cornu_model_close(m);
+    }
+    cornu_data_close(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +281,7 @@ int main(void)
         cmocka_unit_test(validation_batch_size_is_that_of_validation_alone),
         cmocka_unit_test(validation_data_takes_the_place_of_the_test_split),
         cmocka_unit_test(a_data_section_can_be_replaced),
+        cmocka_unit_test(the_dtype_of_gradients_has_its_former_key_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
