@@ -8,18 +8,6 @@
 
 /* ---- making models ---------------------------------------------------------------------- */
 
-cornu_status cornu_model_parse(const char *source, const char *name, cornu_model **model)
-{
-    doc *recipe;
-    if (!model)
-        return status_fail(CORNU_INVALID, "cornu_model_parse: found no place for the model");
-    *model = NULL;
-    if (!source)
-        return status_fail(CORNU_INVALID, "cornu_model_parse: found no text; expected a recipe");
-    TRY(doc_parse(source, strlen(source), name ? name : "recipe", &recipe));
-    return model_from_recipe(recipe, model);
-}
-
 cornu_status cornu_model_new(const int64_t *dimensions, int rank, cornu_model **model)
 {
     cornu_status status;

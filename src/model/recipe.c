@@ -213,6 +213,18 @@ cornu_status model_from_recipe(doc *recipe, cornu_model **out)
     return take_recipe(recipe, NULL, out);
 }
 
+cornu_status cornu_model_parse(const char *source, const char *name, cornu_model **model)
+{
+    doc *recipe;
+    if (!model)
+        return status_fail(CORNU_INVALID, "cornu_model_parse: found no place for the model");
+    *model = NULL;
+    if (!source)
+        return status_fail(CORNU_INVALID, "cornu_model_parse: found no text; expected a recipe");
+    TRY(doc_parse(source, strlen(source), name ? name : "recipe", &recipe));
+    return model_from_recipe(recipe, model);
+}
+
 /* Read the file that the model section names; *file stays NULL where it names none. */
 static cornu_status read_model_file(const doc *recipe, doc **file)
 {

@@ -5,138 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- variables, forward pass, loss --------------------------------------------------------- */
-
-op op_new(op_kind kind)
-{
-    op o;
-    memset(&o, 0, sizeof o);
-    o.kind = kind;
-    for (int i = 0; i < OP_INPUTS_MAX; i++)
-        o.in[i] = NO_TENSOR;
-    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
-        o.out[i] = NO_TENSOR;
-    return o;
-}
-
-cornu_status builder_add(step_builder *b, const op *o, const char *name)
-{
-    plan *p = b->plan;
-    char *copy;
-    TRY(memory_grow(&p->ops, &b->op_capacity, (size_t)p->op_count + 1, sizeof *p->ops));
-    TRY(memory_copy_string(name, &copy));
-    p->ops[p->op_count] = *o;
-    p->ops[p->op_count++].name = copy;
-    return CORNU_OK;
-}
-
-/* Append a tensor; takes `name`. */
-static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, tensor_ref *out)
-{
-    plan *p = b->plan;
-    size_t needed = (size_t)p->tensor_count + 1;
-    cornu_status status = memory_grow(&p->tensors, &b->tensor_capacity, needed, sizeof *p->tensors);
-    if (status == CORNU_OK)
-        status = memory_grow(&b->notes, &b->notes_capacity, needed, sizeof *b->notes);
-    if (status != CORNU_OK) {
-        free(name);
-        return status;
-    }
-    *out = p->tensor_count;
-    b->notes[p->tensor_count] = (tensor_notes){.gradient = NO_TENSOR, .reshaped = NO_TENSOR};
-    p->tensors[p->tensor_count] = *t;
-    p->tensors[p->tensor_count++].name = name;
-    return CORNU_OK;
-}
-
-static cornu_status add_buffer(step_builder *b, const shape *s, tensor_ref alias, tensor_ref *out,
-                               const char *format, va_list arguments)
-{
-    char name[512], shown[128];
-    vsnprintf(name, sizeof name, format, arguments);
-    tensor t = {.role = TENSOR_BUFFER,
-                .variable = -1,
-                .shape = *s,
-                .count = shape_elements(s),
-                .first = -1,
-                .last = -1,
-                .alias = alias};
-    if (t.count < 0)
-        return status_fail(CORNU_OUT_OF_MEMORY,
-                           "%s: shape %s holds more than 2^40 numbers; choose a smaller batch or "
-                           "layer",
-                           name, shape_show(s, false, shown));
-    char *copy;
-    TRY(memory_copy_string(name, &copy));
-    return add_tensor(b, &t, copy, out);
-}
-
-cornu_status builder_buffer(step_builder *b, const shape *s, tensor_ref *out, const char *format,
-                            ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    cornu_status status = add_buffer(b, s, NO_TENSOR, out, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
-cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tensor_ref *out,
-                           const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    cornu_status status = add_buffer(b, s, of, out, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
-cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
-{
-    char shown[128];
-    if (s->rank >= SHAPE_MAX)
-        return status_fail(CORNU_UNSUPPORTED, "found shape %s; expected at most %d dimensions",
-                           shape_show(s, false, shown), SHAPE_MAX - 1);
-    out->rank = s->rank + 1;
-    out->dim[0] = b->plan->batch;
-    memcpy(out->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim);
-    return CORNU_OK;
-}
-
-cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
-{
-    shape s = b->plan->tensors[t].shape;
-    TRY(builder_buffer(b, &s, out, "d %s", b->plan->tensors[t].name));
-    b->notes[t].gradient = *out;
-    if (t < b->plan->model->weight_count)
-        b->plan->gradients[t] = *out;
-    return CORNU_OK;
-}
-
 /* ---- the forward pass -------------------------------------------------------------------- */
-
-/* The model's variables become the plan's first tensors, in the same order. */
-static cornu_status add_variables(step_builder *b)
-{
-    const cornu_model *m = b->plan->model;
-    for (int i = 0; i < m->variable_count; i++) {
-        const variable *v = &m->variables[i];
-        tensor t = {.role = TENSOR_VARIABLE,
-                    .variable = i,
-                    .shape = v->shape,
-                    .count = v->count,
-                    .first = -1,
-                    .last = -1,
-                    .alias = NO_TENSOR};
-        char *name;
-        tensor_ref ref;
-        TRY(memory_copy_string(v->name, &name));
-        TRY(add_tensor(b, &t, name, &ref));
-        b->notes[ref].needs_gradient = b->plan->mode == PLAN_TRAIN && v->trainable && !v->is_slot;
-        b->plan->variable_bytes += (size_t)v->count * sizeof(float);
-    }
-    return CORNU_OK;
-}
 
 static cornu_status add_gather(step_builder *b)
 {
@@ -331,10 +200,13 @@ static cornu_status build(step_builder *b)
     TRY(memory_new((size_t)p->model->weight_count, sizeof *p->gradients, "plan", &p->gradients));
     for (int i = 0; i < p->model->weight_count; i++)
         p->gradients[i] = NO_TENSOR;
-    TRY(add_variables(b));
+    TRY(builder_add_variables(b));
     if (p->scope == SCOPE_UPDATES) {
+        tensor_form *forms;
         TRY(build_only_updates(b));
-        TRY(forms_of_updates(p));
+        TRY(plan_variable_forms(p->model, &forms));
+        forms_of_updates(p, forms);
+        free(forms);
     } else {
         TRY(add_step(b));
         pass_forms(p);
@@ -363,4 +235,21 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     }
     *out = b.plan;
     return CORNU_OK;
+}
+
+cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out)
+{
+    plan *p = NULL;
+    *out = NULL;
+    cornu_status status = plan_build(model, &(plan_options){.mode = PLAN_PREDICT, .batch = 1}, &p);
+    if (status == CORNU_OK)
+        status = memory_new((size_t)model->variable_count + 1, sizeof **out, "variables", out);
+    for (int i = 0; status == CORNU_OK && i < p->tensor_count; i++)
+        if (p->tensors[i].role == TENSOR_VARIABLE)
+            (*out)[p->tensors[i].variable] = p->tensors[i].form;
+    for (int i = 0; status == CORNU_OK && i < model->variable_count; i++)
+        if (model->variables[i].is_slot)
+            (*out)[i] = (*out)[model->variables[i].of];
+    plan_free(p);
+    return status;
 }

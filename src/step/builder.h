@@ -1,5 +1,5 @@
-/* The plan under construction, shared by build.c, verbs.c and backward.c; and the passes that
- * finish it. */
+/* The plan under construction (builder.c), shared by build.c, verbs.c and backward.c; and the
+   passes that finish it. */
 #ifndef STEP_BUILDER_H
 #define STEP_BUILDER_H
 
@@ -25,6 +25,8 @@ struct step_builder {
 
 /* An operation without tensors. */
 op op_new(op_kind kind);
+/* The model's variables become the plan's first tensors, in the same order. */
+cornu_status builder_add_variables(step_builder *b);
 /* Append a copy of `o` under the name of its layer or variable. */
 cornu_status builder_add(step_builder *b, const op *o, const char *name);
 /* A new buffer of this shape (batch included); the name is printf-like. Fails where the shape holds
@@ -57,8 +59,8 @@ cornu_status build_only_updates(step_builder *b);
 cornu_status pass_fuse_activation(plan *p);
 /* Set every tensor's form. */
 void pass_forms(plan *p);
-/* The same for SCOPE_UPDATES, which has no products. */
-cornu_status forms_of_updates(plan *p);
+/* The same for SCOPE_UPDATES, which has no products: `forms` are those of plan_variable_forms. */
+void forms_of_updates(plan *p, const tensor_form *forms);
 /* Find the groups of operations that may run as one. All tensors of a group live from its first
    operation on (tensor.first does not change; pass_memory sees to it). */
 cornu_status pass_groups(plan *p);

@@ -92,23 +92,6 @@ void tensor_matrix(const tensor *t, int64_t *rows, int64_t *columns)
     *rows = *columns > 0 ? t->count / *columns : 0;
 }
 
-cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out)
-{
-    plan *p = NULL;
-    *out = NULL;
-    cornu_status status = plan_build(model, &(plan_options){.mode = PLAN_PREDICT, .batch = 1}, &p);
-    if (status == CORNU_OK)
-        status = memory_new((size_t)model->variable_count + 1, sizeof **out, "variables", out);
-    for (int i = 0; status == CORNU_OK && i < p->tensor_count; i++)
-        if (p->tensors[i].role == TENSOR_VARIABLE)
-            (*out)[p->tensors[i].variable] = p->tensors[i].form;
-    for (int i = 0; status == CORNU_OK && i < model->variable_count; i++)
-        if (model->variables[i].is_slot)
-            (*out)[i] = (*out)[model->variables[i].of];
-    plan_free(p);
-    return status;
-}
-
 void plan_free(plan *p)
 {
     if (!p)

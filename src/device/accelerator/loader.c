@@ -45,6 +45,7 @@ static const gpu_host host = {
     .prefix = prefix_v,
     .last_error = cornu_last_error,
     .plan_build = plan_build,
+    .plan_variable_forms = plan_variable_forms,
     .gather_check = gather_check,
     .gather_sample = gather_sample,
     .loss_kind_of = loss_kind_of,

@@ -32,6 +32,7 @@ typedef struct gpu_host {
     cornu_status (*prefix)(cornu_status status, const char *format, va_list arguments);
     const char *(*last_error)(void);
     cornu_status (*plan_build)(const cornu_model *model, const plan_options *options, plan **out);
+    cornu_status (*plan_variable_forms)(const cornu_model *model, tensor_form **out);
     cornu_status (*gather_check)(const plan *p, const step_input *input);
     void (*gather_sample)(const plan *p, const op *o, const step_input *input, int64_t row,
                           float *x, float *t);

@@ -42,6 +42,11 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     return host->plan_build(model, options, out);
 }
 
+cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out)
+{
+    return host->plan_variable_forms(model, out);
+}
+
 cornu_status gather_check(const plan *p, const step_input *input)
 {
     return host->gather_check(p, input);

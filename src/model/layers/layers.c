@@ -1,47 +1,5 @@
-/* The table of layers, and what their families share. */
+/* Functions shared by the layers. */
 #include "model/layers/layers.h"
-#include <string.h>
-
-/* ---- the table -------------------------------------------------------------------------- */
-
-#define LAYER(name, other_name) extern const layer_kind layer_##name;
-#include "model/layers/layers.def"
-
-const layer_kind *const layer_kinds[] = {
-#define LAYER(name, other_name) &layer_##name,
-#include "model/layers/layers.def"
-    NULL,
-};
-
-static const char *const other_names[] = {
-#define LAYER(name, other_name) other_name,
-#include "model/layers/layers.def"
-};
-
-const layer_kind *layer_kind_find(const char *class_name)
-{
-    for (int i = 0; layer_kinds[i]; i++)
-        if (strcmp(layer_kinds[i]->name, class_name) == 0 ||
-            (other_names[i] && strcmp(other_names[i], class_name) == 0))
-            return layer_kinds[i];
-    return NULL;
-}
-
-json_t *layer_table(void)
-{
-    json_t *list = json_array();
-    for (int i = 0; layer_kinds[i]; i++) {
-        const layer_kind *k = layer_kinds[i];
-        json_t *row = config_row(k->name, k->base_name, config_describe(k->fields));
-        if (row)
-            json_object_set_new(row, "aliases",
-                                other_names[i] ? json_pack("[s]", other_names[i]) : json_array());
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-/* ---- for the layers' own files ---------------------------------------------------------- */
 
 cornu_status layer_wants_image(const layer *l)
 {

@@ -1,7 +1,6 @@
 /* Marks the tensors that are kernels of products: devices may pack those in a layout of their
    own. */
 #include "step/builder.h"
-#include <stdlib.h>
 
 static void mark(plan *p, tensor_ref t, tensor_form form)
 {
@@ -46,15 +45,11 @@ void pass_forms(plan *p)
     mark_slots(p);
 }
 
-cornu_status forms_of_updates(plan *p)
+void forms_of_updates(plan *p, const tensor_form *forms)
 {
-    tensor_form *forms;
-    TRY(plan_variable_forms(p->model, &forms));
     for (int i = 0; i < p->model->weight_count; i++) {
         mark(p, i, forms[i]);
         mark(p, p->gradients[i], forms[i]);
     }
-    free(forms);
     mark_slots(p);
-    return CORNU_OK;
 }

@@ -1,0 +1,44 @@
+/* The table of activations, by name. */
+#include "model/model.h"
+#include <string.h>
+
+static const struct {
+    const char *name, *other_name;
+    float alpha;
+    bool from_output;
+} activation_rows[] = {
+#define ACTIVATION(id, name, other_name, rule, alpha, from_output) \
+    {name, other_name, alpha, from_output},
+#define ACTIVATION_OF_ROWS(...) ACTIVATION(__VA_ARGS__)
+#include "model/activations.def"
+};
+
+const char *activation_name(activation_kind kind)
+{
+    return activation_rows[kind].name;
+}
+
+bool activation_find(const char *name, activation *out)
+{
+    for (int i = 0; i < ACTIVATION_COUNT; i++)
+        if (strcmp(activation_rows[i].name, name) == 0 ||
+            (activation_rows[i].other_name && strcmp(activation_rows[i].other_name, name) == 0)) {
+            *out = (activation){.kind = (activation_kind)i, .alpha = activation_rows[i].alpha};
+            return true;
+        }
+    return false;
+}
+
+bool activation_from_output(activation_kind kind)
+{
+    return activation_rows[kind].from_output;
+}
+
+json_t *activation_table(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < ACTIVATION_COUNT; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s?}", "name", activation_rows[i].name,
+                                              "other_name", activation_rows[i].other_name));
+    return list;
+}

@@ -1,0 +1,134 @@
+/* The tensors and operations of a plan under construction. */
+#include "step/builder.h"
+#include "base/memory.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+op op_new(op_kind kind)
+{
+    op o;
+    memset(&o, 0, sizeof o);
+    o.kind = kind;
+    for (int i = 0; i < OP_INPUTS_MAX; i++)
+        o.in[i] = NO_TENSOR;
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++)
+        o.out[i] = NO_TENSOR;
+    return o;
+}
+
+cornu_status builder_add(step_builder *b, const op *o, const char *name)
+{
+    plan *p = b->plan;
+    char *copy;
+    TRY(memory_grow(&p->ops, &b->op_capacity, (size_t)p->op_count + 1, sizeof *p->ops));
+    TRY(memory_copy_string(name, &copy));
+    p->ops[p->op_count] = *o;
+    p->ops[p->op_count++].name = copy;
+    return CORNU_OK;
+}
+
+/* Append a tensor; takes `name`. */
+static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, tensor_ref *out)
+{
+    plan *p = b->plan;
+    size_t needed = (size_t)p->tensor_count + 1;
+    cornu_status status = memory_grow(&p->tensors, &b->tensor_capacity, needed, sizeof *p->tensors);
+    if (status == CORNU_OK)
+        status = memory_grow(&b->notes, &b->notes_capacity, needed, sizeof *b->notes);
+    if (status != CORNU_OK) {
+        free(name);
+        return status;
+    }
+    *out = p->tensor_count;
+    b->notes[p->tensor_count] = (tensor_notes){.gradient = NO_TENSOR, .reshaped = NO_TENSOR};
+    p->tensors[p->tensor_count] = *t;
+    p->tensors[p->tensor_count++].name = name;
+    return CORNU_OK;
+}
+
+static cornu_status add_buffer(step_builder *b, const shape *s, tensor_ref alias, tensor_ref *out,
+                               const char *format, va_list arguments)
+{
+    char name[512], shown[128];
+    vsnprintf(name, sizeof name, format, arguments);
+    tensor t = {.role = TENSOR_BUFFER,
+                .variable = -1,
+                .shape = *s,
+                .count = shape_elements(s),
+                .first = -1,
+                .last = -1,
+                .alias = alias};
+    if (t.count < 0)
+        return status_fail(CORNU_OUT_OF_MEMORY,
+                           "%s: shape %s holds more than 2^40 numbers; choose a smaller batch or "
+                           "layer",
+                           name, shape_show(s, false, shown));
+    char *copy;
+    TRY(memory_copy_string(name, &copy));
+    return add_tensor(b, &t, copy, out);
+}
+
+cornu_status builder_buffer(step_builder *b, const shape *s, tensor_ref *out, const char *format,
+                            ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    cornu_status status = add_buffer(b, s, NO_TENSOR, out, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tensor_ref *out,
+                           const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    cornu_status status = add_buffer(b, s, of, out, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
+{
+    char shown[128];
+    if (s->rank >= SHAPE_MAX)
+        return status_fail(CORNU_UNSUPPORTED, "found shape %s; expected at most %d dimensions",
+                           shape_show(s, false, shown), SHAPE_MAX - 1);
+    out->rank = s->rank + 1;
+    out->dim[0] = b->plan->batch;
+    memcpy(out->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim);
+    return CORNU_OK;
+}
+
+cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
+{
+    shape s = b->plan->tensors[t].shape;
+    TRY(builder_buffer(b, &s, out, "d %s", b->plan->tensors[t].name));
+    b->notes[t].gradient = *out;
+    if (t < b->plan->model->weight_count)
+        b->plan->gradients[t] = *out;
+    return CORNU_OK;
+}
+
+cornu_status builder_add_variables(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->variable_count; i++) {
+        const variable *v = &m->variables[i];
+        tensor t = {.role = TENSOR_VARIABLE,
+                    .variable = i,
+                    .shape = v->shape,
+                    .count = v->count,
+                    .first = -1,
+                    .last = -1,
+                    .alias = NO_TENSOR};
+        char *name;
+        tensor_ref ref;
+        TRY(memory_copy_string(v->name, &name));
+        TRY(add_tensor(b, &t, name, &ref));
+        b->notes[ref].needs_gradient = b->plan->mode == PLAN_TRAIN && v->trainable && !v->is_slot;
+        b->plan->variable_bytes += (size_t)v->count * sizeof(float);
+    }
+    return CORNU_OK;
+}
