@@ -4,7 +4,6 @@
 #include "format/tensor_file.h"
 #include <cornu/data.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,16 +126,6 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
     own.target_size = own.targets ? shape_elements(&b->y_shape) : 0;
     own.weights = b->weight;
     return STRUCT_WRITE("cornu_arrays", arrays, &own);
-}
-
-cornu_status data_check_there(const cornu_data *data)
-{
-    if (!data->stream)
-        return CORNU_OK;
-    return status_fail(CORNU_UNSUPPORTED,
-                       "%s: its samples come batch by batch, and cannot be "
-                       "looked at one by one",
-                       data->name);
 }
 
 const char *cornu_data_class_name(const cornu_data *data, int index)
@@ -440,37 +429,4 @@ cornu_status data_stream_next(const cornu_data *data, sample_block *batch)
     TRY(data_block_of(&arrays, "a batch of the stream", batch));
     batch->x_scale = x_scale;
     return check_batch(like, batch);
-}
-
-/* ---- notices, and whether to stop ------------------------------------------------------- */
-
-bool data_should_stop(const cornu_data_options *options)
-{
-    return options && options->should_stop && options->should_stop(options->user);
-}
-
-static void notice(const cornu_data_options *options, const char *format, va_list arguments)
-{
-    char line[1024];
-    if (!options || !options->on_notice)
-        return;
-    printable_v(line, sizeof line, format, arguments);
-    options->on_notice(options->user, line);
-}
-
-void data_notice(const cornu_data_options *options, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    notice(options, format, arguments);
-    va_end(arguments);
-}
-
-void data_detail(const cornu_data_options *options, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (options && !options->brief)
-        notice(options, format, arguments);
-    va_end(arguments);
 }

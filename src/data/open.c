@@ -2,7 +2,6 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "data/data.h"
-#include "data/folders/pixels.h"
 #include "data/images/image.h"
 #include "data/sets/datasets.h"
 #include "model/model.h"
@@ -184,47 +183,6 @@ static cornu_status read_location(data_location *location, const data_request *r
 {
     TRY(read_all(location, request, data));
     return share_apply(request, data);
-}
-
-cornu_status data_request_read(const cornu_data_options *options, data_request *request)
-{
-    *request = (data_request){.scale = -1};
-    TRY(STRUCT_READ("cornu_data_options", options, &request->options));
-    TRY(STRUCT_READ("cornu_folder_options", request->options.images, &request->images));
-    request->options.images = NULL; /* which is the caller's */
-    const cornu_folder_options *o = &request->images;
-    const double fraction = request->options.fraction;
-    request->height = o->height ? o->height : 150;
-    request->width = o->width ? o->width : 150;
-    request->channels = o->channels ? o->channels : 3;
-    if (request->height < 1 || request->width < 1 || request->height > 10000 ||
-        request->width > 10000)
-        return status_fail(CORNU_INVALID, "image size %lldx%lld; expected 1 to 10000",
-                           (long long)request->height, (long long)request->width);
-    if (request->channels != 1 && request->channels != 3)
-        return status_fail(CORNU_INVALID, "channels: found %lld; expected 1 or 3",
-                           (long long)request->channels);
-    if (o->workers < 0 || o->workers > 256)
-        return status_fail(CORNU_INVALID, "workers: found %d; expected 1 to 256", o->workers);
-    TRY(cache_option_read(o->cache, &request->cache_limit));
-    request->validation_split = o->validation_split;
-    if (o->whole && o->validation_split > 0)
-        return status_fail(CORNU_INVALID,
-                           "validation_split: found %g of data that is to be taken "
-                           "whole; expected one of the two",
-                           o->validation_split);
-    if (!(o->validation_split >= 0 && o->validation_split < 1))
-        return status_fail(CORNU_INVALID,
-                           "validation_split: found %g; expected a share of at least 0 and below 1",
-                           o->validation_split);
-    if (!(fraction >= 0 && fraction <= 1))
-        return status_fail(CORNU_INVALID,
-                           "fraction: found %g; expected a share above 0 and at most 1", fraction);
-    request->filter = image_filter_named(o->interpolation);
-    if (!request->filter)
-        return status_fail(CORNU_INVALID, "interpolation: found \"%s\"; expected " IMAGE_FILTERS,
-                           o->interpolation);
-    return CORNU_OK;
 }
 
 cornu_status cornu_data_open(const char *what, const cornu_data_options *options, cornu_data **out)

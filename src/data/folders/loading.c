@@ -144,6 +144,16 @@ int64_t data_usable(const cornu_data *data, cornu_split split, int64_t first, in
     return data->loader ? loader_usable(data->loader, begin, begin + count) : count;
 }
 
+cornu_status data_check_there(const cornu_data *data)
+{
+    if (!data->stream)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: its samples come batch by batch, and cannot be "
+                       "looked at one by one",
+                       data->name);
+}
+
 cornu_status data_ready(const cornu_data *data, cornu_split split, int64_t index, int64_t *at)
 {
     bool usable;
