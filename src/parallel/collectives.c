@@ -9,19 +9,6 @@ enum { BUCKETS_WANTED = 16, BUCKET_LEAST = 1 << 16 };
 
 /* ---- all-gather of bytes ----------------------------------------------------------------- */
 
-/* Recursive doubling: after distance d each rank has the bytes of 2 d neighbours. */
-cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size)
-{
-    char *items = all;
-    memmove(items + (size_t)r->rank * size, own, size);
-    for (int k = 0; k < r->neighbour_count; k++) {
-        const int with = r->rank ^ 1 << k, first = -(1 << k);
-        TRY(engine_exchange(r, with, items + (size_t)(r->rank & first) * size, size << k,
-                            items + (size_t)(with & first) * size, size << k));
-    }
-    return CORNU_OK;
-}
-
 typedef struct share_context {
     const void *own;
     void *all;

@@ -260,6 +260,19 @@ cornu_status engine_exchange(cornu_ranks *r, int with, const void *out, size_t o
     return CORNU_OK;
 }
 
+/* Recursive doubling: after distance d each rank has the bytes of 2 d neighbours. */
+cornu_status engine_share(cornu_ranks *r, const void *own, void *all, size_t size)
+{
+    char *items = all;
+    memmove(items + (size_t)r->rank * size, own, size);
+    for (int k = 0; k < r->neighbour_count; k++) {
+        const int with = r->rank ^ 1 << k, first = -(1 << k);
+        TRY(engine_exchange(r, with, items + (size_t)(r->rank & first) * size, size << k,
+                            items + (size_t)(with & first) * size, size << k));
+    }
+    return CORNU_OK;
+}
+
 bool engine_reached(cornu_ranks *r, const int64_t *value, int64_t least)
 {
     pthread_mutex_lock(&r->lock);
