@@ -16,7 +16,7 @@ cornu_status weight_copy(variable *v, const file_tensor *t);
    for. */
 cornu_status weight_match_read(tensor_file *f, cornu_model *m, const cornu_weights_options *o);
 
-/* ---- layers that are skipped when weights are read from a file -------------------------- */
+/* ---- layers that are skipped when weights are read from a file (skip.c) ------------------ */
 
 /* True if the first `length` bytes of `name` are a layer in the NULL-terminated list `skip` (may
    be NULL). */

@@ -71,23 +71,7 @@ cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
 /* Zeros around the image, where the window's padding is no "same". */
 cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same);
 
-/* ---- onnx_import_windows.c, onnx_import_shapes.c: rows of the table ---- */
-
-cornu_status onnx_import_conv(onnx_import *im);
-cornu_status onnx_import_gemm(onnx_import *im);
-cornu_status onnx_import_matmul(onnx_import *im);
-cornu_status onnx_import_pool(onnx_import *im);
-cornu_status onnx_import_global_pool(onnx_import *im);
-cornu_status onnx_import_mean(onnx_import *im);
-cornu_status onnx_import_flatten(onnx_import *im);
-cornu_status onnx_import_reshape(onnx_import *im);
-cornu_status onnx_import_squeeze(onnx_import *im);
-cornu_status onnx_import_transpose(onnx_import *im);
-cornu_status onnx_import_pad(onnx_import *im);
-cornu_status onnx_import_batch_norm(onnx_import *im);
-cornu_status onnx_import_layer_norm(onnx_import *im);
-
-/* ---- messages (onnx_import.c) ---- */
+/* ---- messages (onnx_import_messages.c) ---- */
 
 /* *size: the file's, in bytes. */
 cornu_status onnx_read(const char *path, Onnx__ModelProto **out, size_t *size);

@@ -1,8 +1,11 @@
+/* The operators: each node becomes a layer, or joins one. */
 #include "base/memory.h"
 #include "exchange/onnx/onnx_import.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { SIZE_MOST = 1 << 20 };
 
 /* ---- the layer of the current node ------------------------------------------------------ */
 
@@ -283,6 +286,453 @@ static cornu_status import_cast(onnx_import *im)
                    : onnx_import_fail(im, "to: found type %lld; expected 1, float", (long long)to);
 }
 
+/* ---- products, convolutions, pools --------------------------------------------------------- */
+
+/* ---- windows ------------------------------------------------------------------------------ */
+
+/* Kernel, strides, dilations and padding of the current node. *same: the padding is Keras's
+   "same"; else the caller adds a padding layer. */
+static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
+{
+    const Onnx__NodeProto *n = node(im);
+    const Onnx__AttributeProto *automatic = onnx_attribute(n, "auto_pad");
+    const shape *s = &im->model->output;
+    int64_t pads[4] = {0};
+    *same = false;
+    TRY(onnx_ints(im, "kernel_shape", 2, 1, SIZE_MOST, w->kernel));
+    TRY(onnx_ints(im, "strides", 2, 1, SIZE_MOST, w->stride));
+    TRY(onnx_ints(im, "dilations", 2, 1, SIZE_MOST, w->dilation));
+    TRY(onnx_ints(im, "pads", 4, 0, SIZE_MOST, pads));
+    window2d keras = *w;
+    window_pad(&keras, true, s->dim[0], s->dim[1]);
+    const bool none = (pads[0] | pads[1] | pads[2] | pads[3]) == 0;
+    const bool valid = onnx_text_is(automatic, "VALID");
+    if (!none && (valid || onnx_text_is(automatic, "SAME_UPPER")))
+        return onnx_import_fail(im, "pads: found them beside auto_pad; expected one of the two");
+    if (onnx_text_is(automatic, "SAME_UPPER")) {
+        *same = true;
+        *w = keras;
+        return CORNU_OK;
+    }
+    if (automatic && automatic->has_s && !valid && !onnx_text_is(automatic, "NOTSET"))
+        return onnx_import_fail(im, "auto_pad: found %.*s; expected SAME_UPPER, VALID or NOTSET",
+                                (int)(automatic->s.len < 32 ? automatic->s.len : 32),
+                                (const char *)automatic->s.data);
+    for (int i = 0; i < 2; i++) {
+        w->before[i] = pads[i];
+        w->after[i] = pads[2 + i];
+    }
+    *same = !none && memcmp(w->before, keras.before, sizeof w->before) == 0 &&
+            memcmp(w->after, keras.after, sizeof w->after) == 0;
+    return CORNU_OK;
+}
+
+/* ---- products ----------------------------------------------------------------------------- */
+
+/* The name of a bias that is added after the current node, with its channel dimension `from_end`
+   from the end, or "". */
+static const char *added_bias(const onnx_import *im, int64_t units, size_t from_end)
+{
+    const char *other = "";
+    if (!onnx_next_is(im, 1, "Add", node(im)->output[0], &other))
+        return "";
+    const Onnx__TensorProto *t = onnx_constant_of(im, other);
+    bool fits = onnx_floats(t) == units && t->n_dims >= from_end &&
+                t->n_dims <= (size_t)im->model->output.rank + 1 &&
+                t->dims[t->n_dims - from_end] == units;
+    return fits ? other : "";
+}
+
+static cornu_status import_conv(onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    const Onnx__TensorProto *k = onnx_constant_of(im, onnx_input_name(n, 1));
+    window2d w = {.stride = {1, 1}, .dilation = {1, 1}, .groups = onnx_int(n, "group", 1)};
+    bool same;
+    TRY(onnx_want_image(im));
+    if (onnx_floats(k) < 1 || k->n_dims != 4 || w.groups < 1 || w.groups > SIZE_MOST)
+        return onnx_import_fail(im, "found no kernel of floats (out, in / group, height, width) in "
+                                    "the file; expected one");
+    for (int i = 0; i < 2; i++)
+        w.kernel[i] = k->dims[2 + i];
+    TRY(read_window(im, &w, &same));
+    if (w.kernel[0] != k->dims[2] || w.kernel[1] != k->dims[3])
+        return onnx_import_fail(im,
+                                "kernel_shape: found %lld, %lld; expected %lld, %lld as the kernel",
+                                (long long)w.kernel[0], (long long)w.kernel[1],
+                                (long long)k->dims[2], (long long)k->dims[3]);
+    TRY(onnx_add_padding(im, &w, same));
+    const char *bias = onnx_input_name(n, 2);
+    size_t ahead = *bias ? 0 : 1;
+    bias = *bias ? bias : added_bias(im, k->dims[0], 3);
+    const Onnx__TensorProto *b = onnx_constant_of(im, bias);
+    if (!b && *bias)
+        return onnx_import_fail(im, "found a bias that is computed; expected a constant");
+    if (b && ahead == 0 && b->n_dims != 1)
+        return onnx_import_fail(im, "found a bias of %zu dimensions; expected 1", b->n_dims);
+    TRY(onnx_add_layer(
+        im, "Conv2D",
+        "{filters: %lld, kernel_size: [%lld, %lld], strides: [%lld, %lld], padding: %s, "
+        "dilation_rate: [%lld, %lld], groups: %lld, use_bias: %s}",
+        (long long)k->dims[0], (long long)w.kernel[0], (long long)w.kernel[1],
+        (long long)w.stride[0], (long long)w.stride[1], same ? "same" : "valid",
+        (long long)w.dilation[0], (long long)w.dilation[1], (long long)w.groups,
+        b ? "true" : "false"));
+    TRY(onnx_add_source(im, 0, k, WEIGHT_KERNEL));
+    if (b)
+        TRY(onnx_add_source(im, 1, b, WEIGHT_SAME));
+    return onnx_done(im, b ? ahead : 0);
+}
+
+static cornu_status add_dense(onnx_import *im, const Onnx__TensorProto *w, bool transposed,
+                              const char *bias, size_t ahead)
+{
+    if (onnx_floats(w) < 1 || w->n_dims != 2)
+        return onnx_import_fail(im, "found no matrix of floats in the file; expected one");
+    int64_t units = w->dims[transposed ? 0 : 1];
+    TRY(onnx_add_layer(im, "Dense", "{units: %lld, use_bias: %s}", (long long)units,
+                       *bias ? "true" : "false"));
+    TRY(onnx_add_source(im, 0, w, transposed ? WEIGHT_TRANSPOSED : WEIGHT_SAME));
+    im->order = ORDER_PLAIN; /* the bias' too */
+    if (*bias)
+        TRY(onnx_add_source(im, 1, onnx_constant_of(im, bias), WEIGHT_SAME));
+    return onnx_done(im, ahead);
+}
+
+static cornu_status import_gemm(onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    double alpha = onnx_real(n, "alpha", 1), beta = onnx_real(n, "beta", 1);
+    if (alpha != 1 || beta != 1 || onnx_int(n, "transA", 0) != 0 || im->model->output.rank != 1)
+        return onnx_import_fail(im,
+                                "found alpha %g, beta %g, transA %lld and %d dimensions; "
+                                "expected 1, 1, 0 and (batch, inputs)",
+                                alpha, beta, (long long)onnx_int(n, "transA", 0),
+                                im->model->output.rank + 1);
+    const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(n, 1));
+    const char *bias = onnx_input_name(n, 2);
+    const bool transposed = onnx_int(n, "transB", 0) != 0;
+    if (*bias && onnx_floats(w) > 0 && w->n_dims == 2 &&
+        !onnx_is_row(im, onnx_constant_of(im, bias), w->dims[transposed ? 0 : 1]))
+        return onnx_import_fail(im, "C: found no constant of %lld floats in a row; expected one",
+                                (long long)w->dims[transposed ? 0 : 1]);
+    return add_dense(im, w, transposed, bias, 0);
+}
+
+static cornu_status import_matmul(onnx_import *im)
+{
+    const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(node(im), 1));
+    if (im->order == ORDER_FIRST)
+        return onnx_import_fail(im, "found an image with its channels first; expected another");
+    const char *bias = onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1) : "";
+    return add_dense(im, w, false, bias, *bias ? 1 : 0);
+}
+
+/* ---- pools -------------------------------------------------------------------------------- */
+
+static cornu_status add_pool(onnx_import *im, const char *kind, const window2d *w, bool same)
+{
+    TRY(onnx_add_layer(im, kind, "{pool_size: [%lld, %lld], strides: [%lld, %lld], padding: %s}",
+                       (long long)w->kernel[0], (long long)w->kernel[1], (long long)w->stride[0],
+                       (long long)w->stride[1], same ? "same" : "valid"));
+    return onnx_done(im, 0);
+}
+
+static cornu_status import_pool(onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    bool largest = strcmp(n->op_type, "MaxPool") == 0, same;
+    bool counts = onnx_int(n, "count_include_pad", 0) != 0;
+    window2d w = {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    TRY(onnx_want_image(im));
+    TRY(read_window(im, &w, &same));
+    const shape *s = &im->model->output;
+    for (int i = 0; i < 2; i++) {
+        int64_t room = s->dim[i] + w.before[i] + w.after[i] - w.kernel[i];
+        if (w.kernel[i] < 1 || room < 0 || w.dilation[i] != 1 ||
+            (onnx_int(n, "ceil_mode", 0) != 0 && room % w.stride[i] != 0))
+            return onnx_import_fail(im,
+                                    "found a window of %lld with dilation %lld that does not "
+                                    "fit, or is rounded up; expected one that does",
+                                    (long long)w.kernel[i], (long long)w.dilation[i]);
+    }
+    bool padded = (w.before[0] | w.before[1] | w.after[0] | w.after[1]) != 0;
+    if (padded && !same && (largest || !counts))
+        return onnx_import_fail(im,
+                                "pads: found %lld, %lld, %lld, %lld; expected none, or those of "
+                                "Keras's \"same\"",
+                                (long long)w.before[0], (long long)w.before[1],
+                                (long long)w.after[0], (long long)w.after[1]);
+    if (!largest && counts && padded) {
+        TRY(onnx_add_padding(im, &w, false));
+        same = false;
+    }
+    return add_pool(im, largest ? "MaxPooling2D" : "AveragePooling2D", &w, same);
+}
+
+static cornu_status import_global_pool(onnx_import *im)
+{
+    TRY(onnx_want_image(im));
+    TRY(onnx_add_layer(im, "GlobalAveragePooling2D", "{keepdims: true}"));
+    return onnx_done(im, 0);
+}
+
+/* A mean over height and width. */
+static cornu_status import_mean(onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    const Onnx__AttributeProto *listed = onnx_attribute(n, "axes");
+    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(n, 1));
+    int64_t axes[2] = {0}, rank = im->model->output.rank + 1;
+    bool given = listed ? listed->n_ints == 2 : onnx_integers(t) == 2;
+    for (int i = 0; i < 2 && given; i++) {
+        axes[i] = listed ? listed->ints[i] : onnx_integer_at(t, i);
+        axes[i] += axes[i] < 0 ? rank : 0;
+    }
+    int64_t first = im->order == ORDER_FIRST ? 2 : 1;
+    if (rank != 4 || axes[0] != first || axes[1] != first + 1)
+        return onnx_import_fail(im, "found axes %lld, %lld; expected an image's height and width",
+                                (long long)axes[0], (long long)axes[1]);
+    bool keep = onnx_int(n, "keepdims", 1) != 0;
+    TRY(onnx_add_layer(im, "GlobalAveragePooling2D", "{keepdims: %s}", keep ? "true" : "false"));
+    im->order = keep ? im->order : ORDER_PLAIN;
+    return onnx_done(im, 0);
+}
+
+/* ---- shapes, padding, normalization ------------------------------------------------------- */
+
+/* ---- shapes ------------------------------------------------------------------------------- */
+
+static cornu_status flatten(onnx_import *im)
+{
+    const shape s = im->model->output;
+    bool moves = im->order == ORDER_FIRST && s.dim[2] > 1 && s.dim[0] * s.dim[1] > 1;
+    if (im->order == ORDER_FLAT) /* flattening again changes nothing */
+        return onnx_done(im, 0);
+    memcpy(im->flat, s.dim, sizeof im->flat);
+    im->order = moves ? ORDER_FLAT : ORDER_PLAIN;
+    if (s.rank > 1)
+        TRY(onnx_add_layer(im, "Flatten", "{}"));
+    return onnx_done(im, 0);
+}
+
+static cornu_status import_flatten(onnx_import *im)
+{
+    int64_t axis = onnx_int(node(im), "axis", 1);
+    if (axis != 1 && axis != -im->model->output.rank)
+        return onnx_import_fail(im, "axis: found %lld; expected 1", (long long)axis);
+    return flatten(im);
+}
+
+/* The dimensions after the batch that a Reshape requests; -1 and 0 are kept as they are. */
+static cornu_status read_target(const onnx_import *im, shape *target)
+{
+    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(node(im), 1));
+    int64_t rank = onnx_integers(t);
+    if (rank < 2 || rank > SHAPE_MAX)
+        return onnx_import_fail(im,
+                                "found a shape of %lld dimensions; expected a constant of 2 to "
+                                "%d",
+                                (long long)rank, SHAPE_MAX);
+    int64_t batch = onnx_integer_at(t, 0);
+    bool zeros = onnx_int(node(im), "allowzero", 0) != 0;
+    bool keeps = batch == -1 || (batch == 0 && !zeros) || (batch > 0 && batch == im->batch);
+    target->rank = (int)rank - 1;
+    for (int i = 0; i < target->rank; i++) {
+        target->dim[i] = onnx_integer_at(t, i + 1);
+        bool kept =
+            target->dim[i] == 0 && im->order != ORDER_FIRST && i < im->model->output.rank && !zeros;
+        if (kept)
+            target->dim[i] = im->model->output.dim[i];
+        if (target->dim[i] < -1 || target->dim[i] == 0 || target->dim[i] > SHAPE_ELEMENTS_MAX ||
+            (target->dim[i] < 0 && batch < 0) || !keeps)
+            return onnx_import_fail(im,
+                                    "found the shape's dimension %lld, and %lld for the batch; "
+                                    "expected the batch, then those of one sample",
+                                    (long long)target->dim[i], (long long)batch);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status import_reshape(onnx_import *im)
+{
+    shape target = {.rank = 0};
+    const shape s = im->model->output;
+    TRY(read_target(im, &target));
+    if (target.rank == 1 && (target.dim[0] < 0 || target.dim[0] == shape_elements(&s)))
+        return flatten(im);
+    bool one = s.rank == 3 && (s.dim[2] == 1 || s.dim[0] * s.dim[1] == 1);
+    if (im->order == ORDER_FLAT || (im->order == ORDER_FIRST && !one))
+        return onnx_import_fail(im, "found an image with its channels first; expected it to be "
+                                    "flattened, or transposed before");
+    TRY(onnx_add_reshape(im, &target));
+    im->order = ORDER_PLAIN;
+    return onnx_done(im, 0);
+}
+
+/* An image of one pixel loses its height and width. */
+static cornu_status import_squeeze(onnx_import *im)
+{
+    const shape *s = &im->model->output;
+    if (s->rank != 3 || s->dim[0] != 1 || s->dim[1] != 1)
+        return onnx_import_fail(im, "found no image of one pixel; expected one");
+    const Onnx__AttributeProto *listed = onnx_attribute(node(im), "axes");
+    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(node(im), 1));
+    int64_t count = listed ? (int64_t)listed->n_ints : onnx_integers(t);
+    int64_t first = im->order == ORDER_FIRST ? 2 : 1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t axis = listed ? listed->ints[i] : onnx_integer_at(t, i);
+        axis += axis < 0 ? 4 : 0;
+        count = axis == first + i ? count : -1;
+    }
+    if (count != 2)
+        return onnx_import_fail(im, "axes: expected those of height and width");
+    return flatten(im);
+}
+
+static cornu_status import_transpose(onnx_import *im)
+{
+    static const int64_t last[4] = {0, 2, 3, 1}, first[4] = {0, 3, 1, 2};
+    int64_t perm[4] = {0};
+    TRY(onnx_ints(im, "perm", 4, 0, 3, perm));
+    if (im->order == ORDER_FIRST && memcmp(perm, last, sizeof perm) == 0)
+        im->order = ORDER_PLAIN;
+    else if (im->order == ORDER_PLAIN && im->model->output.rank == 3 &&
+             memcmp(perm, first, sizeof perm) == 0)
+        im->order = ORDER_FIRST;
+    else
+        return onnx_import_fail(im,
+                                "perm: found %lld, %lld, %lld, %lld; expected an image's "
+                                "channels to go first, or back",
+                                (long long)perm[0], (long long)perm[1], (long long)perm[2],
+                                (long long)perm[3]);
+    return onnx_done(im, 0);
+}
+
+/* ---- padding ------------------------------------------------------------------------------ */
+
+enum { IMAGE_RANK = 4 };
+
+/* The amounts of a Pad in the form of ONNX since opset 11: before each dimension, then after
+   each. */
+typedef struct padding {
+    int64_t pad[2 * IMAGE_RANK];
+    bool fits;
+} padding;
+
+/* Which dimension pair number i of `count` pads; -1: none. */
+static int64_t padded_axis(const onnx_import *im, int64_t i)
+{
+    const char *name = onnx_input_name(node(im), 3);
+    if (!*name)
+        return i;
+    int64_t axis = onnx_integer_at(onnx_constant_of(im, name), i);
+    axis += axis < 0 ? IMAGE_RANK : 0;
+    return axis >= 0 && axis < IMAGE_RANK ? axis : -1;
+}
+
+/* Before opset 11 pads and value are attributes, since 18 there may be axes. */
+static padding read_padding(const onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    const bool early = im->opset < 11;
+    const Onnx__AttributeProto *listed = onnx_attribute(n, "pads");
+    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(n, 1));
+    const char *axes = onnx_input_name(n, 3);
+    const int64_t count = early ? (listed ? (int64_t)listed->n_ints : -1) : onnx_integers(t);
+    const int64_t pairs = *axes ? onnx_integers(onnx_constant_of(im, axes)) : IMAGE_RANK;
+    padding p = {.fits = pairs >= 0 && pairs <= IMAGE_RANK && count == 2 * pairs};
+    bool seen[IMAGE_RANK] = {false};
+    for (int64_t i = 0; i < pairs && p.fits; i++) {
+        int64_t axis = padded_axis(im, i);
+        p.fits = axis >= 0 && !seen[axis];
+        for (int64_t side = 0; side < 2 && p.fits; side++) {
+            int64_t at = side * pairs + i;
+            seen[axis] = true;
+            p.pad[side * IMAGE_RANK + axis] = early ? listed->ints[at] : onnx_integer_at(t, at);
+        }
+    }
+    return p;
+}
+
+static bool pads_zeros(const onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    const Onnx__AttributeProto *mode = onnx_attribute(n, "mode");
+    const char *given = onnx_input_name(n, 2);
+    double value = im->opset < 11 ? onnx_real(n, "value", 0) : 0;
+    return (!mode || onnx_text_is(mode, "constant")) &&
+           (!*given || onnx_is_number(im, given, &value)) && value == 0;
+}
+
+static cornu_status import_pad(onnx_import *im)
+{
+    const int height = im->order == ORDER_FIRST ? 2 : 1;
+    window2d w = {.groups = 1};
+    padding p = read_padding(im);
+    bool fits = p.fits && im->model->output.rank == IMAGE_RANK - 1 && pads_zeros(im);
+    for (int i = 0; i < 2 * IMAGE_RANK && fits; i++) {
+        int axis = i % IMAGE_RANK;
+        bool of_image = axis == height || axis == height + 1;
+        fits = p.pad[i] >= 0 && p.pad[i] <= SIZE_MOST && (of_image || p.pad[i] == 0);
+    }
+    if (!fits)
+        return onnx_import_fail(im, "found another padding; expected zeros around an image");
+    for (int i = 0; i < 2; i++) {
+        w.before[i] = p.pad[height + i];
+        w.after[i] = p.pad[IMAGE_RANK + height + i];
+    }
+    TRY(onnx_add_padding(im, &w, false));
+    return onnx_done(im, 0);
+}
+
+/* ---- normalizations ----------------------------------------------------------------------- */
+
+/* Weights from inputs 1 on, one number for each of the layer's channels. */
+static cornu_status add_sources(onnx_import *im, int count)
+{
+    const shape *s = &im->model->output;
+    for (int i = 0; i < count; i++) {
+        const char *name = onnx_input_name(node(im), (size_t)i + 1);
+        const Onnx__TensorProto *t = onnx_constant_of(im, name);
+        if (!onnx_is_row(im, t, s->dim[s->rank - 1]))
+            return onnx_import_fail(
+                im, "%.200s: found no constant of %lld floats in a row; expected one", name,
+                (long long)s->dim[s->rank - 1]);
+        TRY(onnx_add_source(im, i, t, WEIGHT_SAME));
+    }
+    return onnx_done(im, 0);
+}
+
+static cornu_status import_batch_norm(onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    bool rows = im->model->output.rank == 1;
+    if (onnx_int(n, "spatial", 1) == 0)
+        return onnx_import_fail(im, "spatial: found 0, a mean for each pixel; expected 1");
+    if ((!rows && im->order != ORDER_FIRST) || onnx_int(n, "training_mode", 0) != 0)
+        return onnx_import_fail(im,
+                                "found training_mode %lld and %d dimensions; expected 0 and "
+                                "rows, or images with their channels first",
+                                (long long)onnx_int(n, "training_mode", 0),
+                                im->model->output.rank + 1);
+    TRY(onnx_add_layer(im, "BatchNormalization", "{epsilon: %.9g}", onnx_real(n, "epsilon", 1e-5)));
+    return add_sources(im, 4);
+}
+
+static cornu_status import_layer_norm(onnx_import *im)
+{
+    const Onnx__NodeProto *n = node(im);
+    int64_t axis = onnx_int(n, "axis", -1);
+    bool center = *onnx_input_name(n, 2) != 0;
+    if ((axis != -1 && axis != im->model->output.rank) || im->order == ORDER_FIRST)
+        return onnx_import_fail(im, "axis: found %lld; expected the last, of channels",
+                                (long long)axis);
+    TRY(onnx_add_layer(im, "LayerNormalization", "{epsilon: %.9g, center: %s}",
+                       onnx_real(n, "epsilon", 1e-5), center ? "true" : "false"));
+    return add_sources(im, center ? 2 : 1);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 typedef struct operator_row {
@@ -292,33 +742,33 @@ typedef struct operator_row {
 
 static const operator_row operators[] = {
     {"Add", import_arithmetic},
-    {"AveragePool", onnx_import_pool},
-    {"BatchNormalization", onnx_import_batch_norm},
+    {"AveragePool", import_pool},
+    {"BatchNormalization", import_batch_norm},
     {"Cast", import_cast},
-    {"Conv", onnx_import_conv},
+    {"Conv", import_conv},
     {"Div", import_arithmetic},
     {"Dropout", import_dropout},
     {"Elu", import_elu},
-    {"Flatten", onnx_import_flatten},
+    {"Flatten", import_flatten},
     {"Gelu", import_gelu},
-    {"Gemm", onnx_import_gemm},
-    {"GlobalAveragePool", onnx_import_global_pool},
+    {"Gemm", import_gemm},
+    {"GlobalAveragePool", import_global_pool},
     {"Identity", import_nothing},
-    {"LayerNormalization", onnx_import_layer_norm},
+    {"LayerNormalization", import_layer_norm},
     {"LeakyRelu", import_leaky_relu},
-    {"MatMul", onnx_import_matmul},
-    {"MaxPool", onnx_import_pool},
+    {"MatMul", import_matmul},
+    {"MaxPool", import_pool},
     {"Mul", import_arithmetic},
-    {"Pad", onnx_import_pad},
-    {"ReduceMean", onnx_import_mean},
+    {"Pad", import_pad},
+    {"ReduceMean", import_mean},
     {"Relu", import_relu},
-    {"Reshape", onnx_import_reshape},
+    {"Reshape", import_reshape},
     {"Sigmoid", import_sigmoid},
     {"Softmax", import_softmax},
-    {"Squeeze", onnx_import_squeeze},
+    {"Squeeze", import_squeeze},
     {"Sub", import_arithmetic},
     {"Tanh", import_tanh},
-    {"Transpose", onnx_import_transpose},
+    {"Transpose", import_transpose},
 };
 enum { OPERATORS = sizeof operators / sizeof *operators };
 
