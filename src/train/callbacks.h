@@ -25,7 +25,7 @@ typedef struct fit_state {
     const char *output; /* folder for the files that the recipe names; NULL: the current one */
     bool confined; /* files must stay in that folder, as the recipe may come from another user */
     const cornu_data *data;        /* training data */
-    struct evaluation *validation; /* running.h; NULL: none. on_fit_begin may give it a report */
+    struct evaluation *validation; /* evaluate.h; NULL: none. on_fit_begin may give it a report */
     struct op_profile *profile;    /* op_times.h; NULL: none. on_fit_begin may give it one */
     bool sharded;                  /* a step is several plans, and has no profile */
     struct shards *shards;         /* shards.h: runs shards, set after on_fit_begin; or NULL */

@@ -86,17 +86,12 @@ static cornu_status check_files(const fit_run *run)
 
 /* ---- plans ------------------------------------------------------------------------------- */
 
-static bool is_weighted(const fit_run *run)
-{
-    return run->train.weight || run->class_weights.of;
-}
-
 static cornu_status prepare_step(fit_run *run, int64_t batch)
 {
     session_plan *ready;
     if (run->state.shards)
-        return shards_prepare(run->state.shards, batch, is_weighted(run));
-    return session_plan_for(run->state.session, PLAN_TRAIN, batch, is_weighted(run), &ready);
+        return shards_prepare(run->state.shards, batch, fit_is_weighted(run));
+    return session_plan_for(run->state.session, PLAN_TRAIN, batch, fit_is_weighted(run), &ready);
 }
 
 /* Prepare all plans of the run, so that a lack of memory is found now. */
@@ -116,14 +111,6 @@ static cornu_status prepare_plans(fit_run *run)
         TRY(session_plan_for(run->state.session, PLAN_EVALUATE, v->count % v->batch, weighs,
                              &ready));
     return CORNU_OK;
-}
-
-cornu_status fit_train_plan(const fit_run *run, session_plan **out)
-{
-    if (!run->state.shards)
-        return session_plan_for(run->state.session, PLAN_TRAIN, run->batch, is_weighted(run), out);
-    int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
-    return session_plan_scope(run->state.session, SCOPE_GRADIENTS, largest, is_weighted(run), out);
 }
 
 /* ---- the session ------------------------------------------------------------------------- */

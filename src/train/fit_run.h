@@ -68,6 +68,12 @@ typedef struct fit_run {
     shards_vote agreed;  /* agreed by all ranks for the current step */
 } fit_run;
 
+/* Do the training samples have weights: their own, or their classes'? */
+static inline bool fit_is_weighted(const fit_run *run)
+{
+    return run->train.weight || run->class_weights.of;
+}
+
 /* ---- fit_spec.c ---- */
 
 /* Set run->spec to the values in force: the options override the recipe; a resumed run keeps the
@@ -96,11 +102,6 @@ cornu_status fit_open_share(fit_run *run);
 void fit_close_share(fit_run *run);
 /* With ranks: check that all have the same run. */
 cornu_status fit_check_ranks(fit_run *run);
-
-/* ---- fit.c ---- */
-
-/* The plan of a training step, or of its largest shard, which must have been prepared. */
-cornu_status fit_train_plan(const fit_run *run, session_plan **out);
 
 /* ---- fit_loop.c ---- */
 

@@ -185,12 +185,23 @@ static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
 
 /* ---- guesses ----------------------------------------------------------------------------- */
 
+/* The plan of a training step, or of its largest shard, which must have been prepared. */
+static cornu_status train_plan(const fit_run *run, session_plan **out)
+{
+    if (!run->state.shards)
+        return session_plan_for(run->state.session, PLAN_TRAIN, run->batch, fit_is_weighted(run),
+                                out);
+    int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
+    return session_plan_scope(run->state.session, SCOPE_GRADIENTS, largest, fit_is_weighted(run),
+                              out);
+}
+
 /* A validation in steps of training: by their FLOPs and by their bytes, and midway between. */
 static double guess_validation(const fit_run *run)
 {
     session_plan *train, *evaluate;
     const evaluation *v = &run->validation;
-    if (!run->validates || v->data->stream || fit_train_plan(run, &train) != CORNU_OK ||
+    if (!run->validates || v->data->stream || train_plan(run, &train) != CORNU_OK ||
         session_plan_for(run->state.session, PLAN_EVALUATE, v->batch,
                          v->data->block[v->split].weight != NULL, &evaluate) != CORNU_OK)
         return 0;
