@@ -1,9 +1,9 @@
 #!/bin/sh
-# Files do not call each other in a ring: rings_test.sh LIST ROOM. LIST is a file with the names of object files, ROOM a
-# folder of src/ whose objects among them are looked at. A file's calls, and the addresses that its tables hold, are the
-# symbols that its object leaves undefined.
+# Files of src/ do not call each other in a ring: rings_test.sh LIST, a file with the names of the objects that are
+# linked together. A file's calls, and the addresses that its tables hold, are the symbols that its object leaves
+# undefined.
 set -eu
-found=$(grep "/src/$2/" "$1" | xargs nm -A | awk '{
+found=$(grep "/src/" "$1" | xargs nm -A | awk '{
         file = substr($1, 1, index($1, ":") - 1)
         sub(/.*\/src\//, "src/", file)
         sub(/\.o$/, "", file)
