@@ -1,5 +1,4 @@
-#include "format/html/chart.h"
-#include "format/html/markup.h"
+#include "format/html/html.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "format/html/markup.h"
 #include "base/number.h"
+#include "format/html/html.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
