@@ -1,11 +1,11 @@
 /* A training run: a row an epoch, and as a page: results, curves and their table, the network,
    machine and versions. */
-#include "report/history.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "data/data.h"
 #include "format/html/html.h"
 #include "model/model.h"
+#include "report/report.h"
 #include <cornu/data.h>
 #include <cornu/report.h>
 #include <cornu/tables.h>

@@ -1,5 +1,5 @@
 /* The confusion matrix of a model: counted sample by sample, then reported as numbers, JSON and
-   pictures. */
+   pictures. And the history of a training. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
@@ -55,5 +55,18 @@ cornu_status sample_picture(const cornu_data *data, cornu_split split, int64_t i
 
 /* The matrix as a picture, to be closed. */
 cornu_status report_draw(const cornu_report *r, canvas *out);
+
+/* ---- the history of a training, one row an epoch (history.c) ---- */
+
+/* Loss and metrics, the same of the validation, learning_rate, seconds. */
+#define HISTORY_COLUMNS_MAX (2 * (CORNU_METRICS_MAX + 1) + 2)
+
+/* Copies the names. */
+cornu_status history_open(const char *const *names, int columns, cornu_history **out);
+cornu_status history_add(cornu_history *h, const double *row);
+/* The place of cornu_history_callbacks's text, which the history frees. */
+char **history_callbacks(cornu_history *h);
+/* Keep how long the run took in all. */
+void history_took(cornu_history *h, double seconds);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
-#include "report/history.h"
+#include "report/report.h"
 #include "train/session.h"
 
 /* One epoch's values by name: loss, METRIC..., val_loss, val_METRIC..., learning_rate. */
