@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/show.h"
 #include "bench/advise.h"
-#include "bench/html.h"
+#include "bench/report.h"
 #include "bench/sweep.h"
 #include <math.h>
 #include <string.h>

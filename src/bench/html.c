@@ -1,5 +1,4 @@
 /* The report as one self-contained page. */
-#include "bench/html.h"
 #include "base/show.h"
 #include "bench/baseline.h"
 #include "bench/report.h"

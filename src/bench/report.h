@@ -1,11 +1,12 @@
-/* The results of a comparison, as figures, as columns of tables and as JSON; with what was
-   published for the workloads, and the machine. */
+/* The results of a comparison, as figures, as columns of tables, as JSON and as a page; with what
+   was published for the workloads, and the machine. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "device/device.h"
+#include "format/html/html.h"
 #include "step/plan.h"
 #include <cornu/tables.h>
 #include <jansson.h>
@@ -77,7 +78,7 @@ typedef struct bench_result {
     int launches;                 /* kernels per step on an accelerator; 0 on the host */
     /* The device's own sensors while it works; NAN if not available. */
     double watts, joules_per_epoch, clock_mhz;
-    double host_watts;    /* of the host's processors, including all other work there (energy.h); or
+    double host_watts;    /* of the host's processors, including all other work there (cost.h); or
                              NAN */
     double validation_ms; /* a step of evaluation; NAN: not measured */
     double flops_per_step, bytes_per_step; /* the plan's: by the definitions of the operations */
@@ -197,5 +198,24 @@ bench_table bench_csv, bench_markdown;
 /* The same as a file, atomically, or ("-") on `out`. */
 cornu_status bench_write_table(const bench_report *report, bench_table *table, const char *path,
                                FILE *out);
+
+/* ---- the report as a page, and its charts (html.c) ---- */
+
+/* Write one self-contained page, atomically. */
+cornu_status bench_write_html(const bench_report *report, const char *path);
+
+/* The answer in a sentence or two: the fastest device, and how much faster it is than the others
+   and than published figures. */
+void bench_html_answer(const bench_report *report, char *line, size_t size);
+/* Were several batches measured? They have another page. */
+bool bench_html_is_sweep(const bench_report *report);
+
+/* The section of one workload: the chart, the rows, and the batches that were left out. */
+cornu_status bench_html_batches(const bench_report *report, const char *workload, text *t);
+/* Sections of the page. */
+cornu_status bench_html_machine(const bench_report *report, text *t);
+/* Caveats, then `more` of them (NULL-ended, or NULL), and with `failures` which devices failed and
+   why. */
+void bench_html_notes(const bench_report *report, const char *const *more, bool failures, text *t);
 
 #endif

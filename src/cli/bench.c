@@ -3,7 +3,6 @@
 #include "bench/bench.h"
 #include "bench/advise.h"
 #include "bench/baseline.h"
-#include "bench/html.h"
 #include "bench/ranks.h"
 #include "bench/report.h"
 #include "bench/sweep.h"

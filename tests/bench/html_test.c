@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "bench/advise.h"
 #include "bench/bench.h"
-#include "bench/html.h"
+#include "bench/report.h"
 #include "support/runs.h"
 #include "support/scratch.h"
 #include <math.h>

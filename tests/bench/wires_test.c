@@ -1,5 +1,5 @@
 /* A forecast's network times against values computed by hand. */
-#include "bench/wires.h"
+#include "bench/ranks.h"
 #include "parallel/ranks.h"
 #include <math.h>
 #include <string.h>
