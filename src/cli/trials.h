@@ -20,7 +20,7 @@ enum {
     TRIAL_WHY = 512
 };
 
-/* ---- trials_lists.c: which runs --------------------------------------------------------- */
+/* ---- which runs ------------------------------------------------------------------------ */
 
 /* The options that --sweep can set: the numbers of cornu/options.h, and the learning rate. */
 typedef struct trial_key {
@@ -54,7 +54,7 @@ void trial_name(const trials *t, int trial, char mark, char name[TRIAL_NAME]);
 void trial_path(const trials *t, int trial, const char *path, const char *ending,
                 char own[TRIAL_PATH]);
 
-/* ---- trials_results.c: what became of them ---------------------------------------------- */
+/* ---- what became of them --------------------------------------------------------------- */
 
 typedef enum trial_state {
     TRIAL_WAITING = 0,
@@ -80,7 +80,7 @@ bool trial_validates(const trial_result *r);
 /* The table, at most 80 columns, the best first; order[trials] gets the trials as it has them. */
 void trials_print(const trials *t, const trial_result *results, int *order);
 
-/* ---- trials_run.c: one process each ----------------------------------------------------- */
+/* ---- one process each ------------------------------------------------------------------ */
 
 enum { COMMAND_WORDS = 96 };
 

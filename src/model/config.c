@@ -1,5 +1,4 @@
-/* Options: their reader and writer, and the initializers that are options with options of their
- * own. */
+/* Options: their reader and writer; and initializers, which are options that have options. */
 #include "model/config.h"
 #include "base/memory.h"
 #include <math.h>

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- formats and files ------------------------------------------------------------------ */
-
 /* A compressed image of 200 megapixels is smaller than this. */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
