@@ -1,10 +1,10 @@
-"""cornu: dense and convolutional image classifiers, trained as Keras describes them.
+"""cornu: trains dense and convolutional image classifiers, with Keras's interface.
 
     import cornu as tf
     model = tf.keras.Sequential([tf.keras.layers.Dense(10, activation="softmax")])
 
-`cornu.keras` has the shape of Keras 3 and of tf.keras, and beside it stands what scripts ask TensorFlow for: devices,
-threads, seeds. What is not there says so when it is used.
+`cornu.keras` has the interface of Keras 3 and tf.keras. The other modules have what scripts need of TensorFlow: devices,
+threads, seeds. Using something that is missing raises an error that says so.
 """
 from importlib import import_module as _import_module
 
@@ -15,12 +15,12 @@ _OF_DEVICES = ("device", "versions")
 
 
 def executing_eagerly() -> bool:
-    """True: what models give are arrays."""
+    """True: models return arrays."""
     return True
 
 
 def get_logger():
-    """The logger "cornu", which scripts set quieter; nothing writes to it yet."""
+    """The logger "cornu", for scripts that set its level; nothing writes to it yet."""
     import logging
 
     return logging.getLogger("cornu")

@@ -22,7 +22,7 @@ def list_physical_devices(device_type=None) -> list[PhysicalDevice]:
 
 
 def get_visible_devices(device_type=None) -> list[PhysicalDevice]:
-    """Those that set_visible_devices has left."""
+    """The devices that set_visible_devices did not hide."""
     return [d for d in list_physical_devices(device_type) if d.name not in settings.hidden]
 
 
@@ -47,14 +47,14 @@ def list_logical_devices(device_type=None) -> list[LogicalDevice]:
 
 
 def set_memory_growth(device, enable) -> None:
-    """Memory is always taken as plans need it: True changes nothing."""
+    """No effect: memory always grows as plans need it. Only True."""
     _known("set_memory_growth", device)
     if not enable:
         raise NotImplementedError("set_memory_growth: enable=False is not in cornu; memory is taken as plans need it")
 
 
 def get_memory_growth(device) -> bool:
-    """True: memory is taken as plans need it."""
+    """True: memory grows as plans need it."""
     _known("get_memory_growth", device)
     return True
 
@@ -71,7 +71,7 @@ def get_device_details(device) -> dict:
 
 
 def set_soft_device_placement(enabled) -> None:
-    """A device that is not there is an error: only False."""
+    """Only False: a missing device is always an error."""
     if enabled:
         raise NotImplementedError("set_soft_device_placement: True is not in cornu; "
                                   "a device that is not there is an error")
@@ -83,7 +83,7 @@ def get_soft_device_placement() -> bool:
 
 
 def run_functions_eagerly(run_eagerly) -> None:
-    """Steps are run as plans: only False."""
+    """Only False: steps always run as plans."""
     if run_eagerly:
         raise NotImplementedError("run_functions_eagerly: True is not in cornu; steps run in C")
 
@@ -94,7 +94,7 @@ def functions_run_eagerly() -> bool:
 
 
 def enable_op_determinism() -> None:
-    """Nothing to do: the same seeds give the same bits."""
+    """No effect: the same seeds always give the same bits."""
 
 
 def set_exact_convolution(enabled) -> None:
@@ -106,7 +106,7 @@ def set_exact_convolution(enabled) -> None:
 
 
 def get_exact_convolution() -> bool:
-    """What set_exact_convolution said last; at first False."""
+    """The last value of set_exact_convolution; initially False."""
     return settings.exact_convolution
 
 

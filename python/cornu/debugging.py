@@ -10,7 +10,7 @@ def set_log_device_placement(enabled) -> None:
 
 
 def get_log_device_placement() -> bool:
-    """What set_log_device_placement asked for."""
+    """The last value of set_log_device_placement."""
     return settings.log_placement
 
 

@@ -64,7 +64,7 @@ def resolve(name: str) -> str:
 
 
 class device:
-    """`with device("/GPU:0"):` models train, evaluate and predict there. A device that is not there is an error."""
+    """`with device("/GPU:0"):` models train, evaluate and predict there. A missing device is an error."""
 
     def __init__(self, name: str):
         self.name = resolve(name)
@@ -79,7 +79,7 @@ class device:
 
 
 def current_device() -> str:
-    """Where work that begins now is done."""
+    """The device of work that begins now."""
     stack = getattr(_here, "stack", None)
     name = stack[-1] if stack else "cpu"
     if settings.log_placement:
@@ -122,5 +122,5 @@ def incarnation(name: str) -> int:
 
 
 def versions() -> str:
-    """What bug reports want to know: of cornu, its libraries, the system and the devices."""
+    """For bug reports: versions of cornu, its libraries, the system and the devices."""
     return _cornu.versions()

@@ -1,4 +1,4 @@
-"""Keras's face: cornu.keras has the shape of Keras 3 and, besides, older spellings of tf.keras."""
+"""cornu.keras: the interface of Keras 3, with older spellings of tf.keras."""
 from .. import _cornu
 from .._missing import missing
 from ..devices import device

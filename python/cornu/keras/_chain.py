@@ -34,10 +34,10 @@ class Chain:
     # ---- layers
 
     def add(self, layer, rebuild=True) -> None:
-        """Append a layer. One that has weights keeps them, and shares them with the models that it is in already."""
+        """Append a layer. If it has weights, it keeps them, and shares them with the other models that have the layer."""
         if isinstance(layer, InputLayer):
             if self._layers or self._input:
-                raise ValueError(f"{self.name}: found an Input behind other layers; expected it first")
+                raise ValueError(f"{self.name}: found an Input after other layers; expected it first")
             self._input = layer
             return
         if not isinstance(layer, Layer):
@@ -56,7 +56,7 @@ class Chain:
         self._forget()
 
     def pop(self, rebuild=True) -> Layer:
-        """Take the last layer away; returns it, with its weights."""
+        """Remove the last layer; returns it, with its weights."""
         if not self._layers:
             raise TypeError(f"{self.name}: found no layers to pop")
         shapes = self._known_shapes() if self._input else []
@@ -82,11 +82,11 @@ class Chain:
 
     @property
     def built(self) -> bool:
-        """Does it have weights?"""
+        """Does the model have weights?"""
         return self._input is not None and bool(self._layers)
 
     def build(self, input_shape=None) -> None:
-        """Make the weights for samples of input_shape, which begins with the batch (None)."""
+        """Create the weights for samples of input_shape, which begins with the batch (None)."""
         if input_shape is not None:
             sample = tuple(input_shape)[1:]
             if self._input is not None and sample != self._input._input_shape:
@@ -207,14 +207,14 @@ class Chain:
 
     @property
     def weights(self) -> list[Variable]:
-        """Of all layers, in their order."""
+        """The weights of all layers, in order."""
         return [v for l in self._layers for v in l._variables]
 
     variables = weights
 
     @property
     def trainable_weights(self) -> list[Variable]:
-        """Those that training changes by gradients."""
+        """The weights that training changes by gradients."""
         return [v for v in self.weights if v.trainable]
 
     trainable_variables = trainable_weights
@@ -240,6 +240,6 @@ class Chain:
             variable.assign(value)
 
     def count_params(self) -> int:
-        """Numbers in all weights."""
+        """The total number of elements of all weights."""
         self.build()
         return sum(int(np.prod(v.shape)) for v in self.weights)

@@ -65,7 +65,7 @@ def is_sequence(x) -> bool:
 
 
 def length_of(x) -> int | None:
-    """Batches of a pass; None where nobody knows."""
+    """The number of batches of a pass; None if it is unknown."""
     cardinality = getattr(x, "num_batches", None) if is_sequence(x) else None
     try:
         return int(cardinality if cardinality is not None else len(x))
@@ -74,8 +74,8 @@ def length_of(x) -> int | None:
 
 
 class PyDataset:
-    """Batches by number: a class with __len__ (or num_batches) and __getitem__, which gives (x, y) or (x, y,
-    sample_weight). fit takes them in another order each epoch, by `workers` threads, max_queue_size ahead."""
+    """Batches by number: a class with __len__ (or num_batches) and __getitem__, which returns (x, y) or (x, y,
+    sample_weight). fit reads them in another order each epoch, with `workers` threads, max_queue_size ahead."""
 
     def __init__(self, workers=1, use_multiprocessing=False, max_queue_size=10):
         if use_multiprocessing:
@@ -97,7 +97,7 @@ class PyDataset:
         """Before a pass."""
 
     def on_epoch_end(self) -> None:
-        """Behind a pass."""
+        """After a pass."""
 
 
 class Source:

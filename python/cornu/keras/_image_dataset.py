@@ -112,7 +112,7 @@ class _Shuffle:
 class Dataset:
     """Batches of pictures, with the methods of tf.data that scripts use.
 
-    `fit` runs it by the library's own loader as long as nothing of Python was added to it."""
+    `fit` uses the library's loader unless the data set has functions of Python."""
 
     def __init__(self, files: _Files, batch_size, shuffle: bool, seed, steps: tuple = (), length: int | None = None):
         self._files, self.batch_size, self._shuffles, self.seed = files, batch_size, shuffle, seed
@@ -154,7 +154,7 @@ class Dataset:
         return self.samples if self.batch_size is None else -(-self.samples // self.batch_size)
 
     def cardinality(self) -> int:
-        """Elements of a pass; -1: without end, -2: unknown."""
+        """The number of elements of a pass; -1: infinite, -2: unknown."""
         return self._source_length() if self._length is None else self._length
 
     def _source(self):
@@ -188,17 +188,17 @@ class Dataset:
         return Dataset(self._files, **{**values, **changes})
 
     def cache(self, filename="", name=None) -> "Dataset":
-        """Decoded pictures stay in memory as they are, where it has room."""
+        """No effect: decoded pictures stay in memory anyway, as far as they fit."""
         if filename:
             raise NotImplementedError("cache: a file is not in cornu; it keeps pictures in memory")
         return self
 
     def prefetch(self, buffer_size, name=None) -> "Dataset":
-        """Files are decoded ahead as it is."""
+        """No effect: files are decoded ahead anyway."""
         return self
 
     def map(self, map_func, num_parallel_calls=None, deterministic=None, name=None) -> "Dataset":
-        """Each element, a batch, through a function of NumPy arrays."""
+        """Apply a function of NumPy arrays to each element, which is a batch."""
         return self._with(lambda elements: (_apply(map_func, element) for element in elements))
 
     def filter(self, predicate, name=None) -> "Dataset":

@@ -96,7 +96,7 @@ class Image:
                 return file.read()
 
     def close(self) -> None:
-        """Nothing is open; Pillow's pictures have it."""
+        """No effect; Pillow's pictures have this method."""
 
     def __eq__(self, other) -> bool:
         return isinstance(other, Image) and self.mode == other.mode and np.array_equal(self._pixels, other._pixels)
@@ -129,7 +129,7 @@ def _as_of_tf2(load: Callable) -> Callable:
 
 @_as_of_tf2
 def load_img(path, color_mode="rgb", target_size=None, interpolation="nearest", keep_aspect_ratio=False) -> Image:
-    """Read a picture from a file, of its own size or resized."""
+    """Read a picture from a file, in its own size or resized."""
     file = None
     if isinstance(path, io.BytesIO):
         path, file = "BytesIO", path.getvalue()
@@ -147,7 +147,7 @@ def load_img(path, color_mode="rgb", target_size=None, interpolation="nearest", 
 
 
 def img_to_array(img, data_format=None, dtype=None) -> np.ndarray:
-    """A picture, cornu's or Pillow's, as numbers of (height, width, channels)."""
+    """A picture, cornu's or Pillow's, as an array of (height, width, channels)."""
     last = is_channels_last(data_format, "img_to_array")
     x = np.asarray(img, dtype=dtype or "float32")
     if x.ndim == 2:
@@ -158,7 +158,7 @@ def img_to_array(img, data_format=None, dtype=None) -> np.ndarray:
 
 
 def array_to_img(x, data_format=None, scale=True, dtype=None) -> Image:
-    """Numbers of (height, width, channels) as a picture; with `scale` its least becomes 0 and its largest 255."""
+    """An array of (height, width, channels) as a picture; with `scale` its minimum becomes 0 and its maximum 255."""
     last = is_channels_last(data_format, "array_to_img")
     x = np.asarray(x, dtype=dtype or "float32")
     if x.ndim != 3:
@@ -176,5 +176,5 @@ def array_to_img(x, data_format=None, scale=True, dtype=None) -> Image:
 
 
 def save_img(path, x, data_format=None, file_format=None, scale=True, **kwargs: Any) -> None:
-    """Write numbers of (height, width, channels) as a PNG."""
+    """Write an array of (height, width, channels) as a PNG."""
     array_to_img(x, data_format=data_format, scale=scale).save(path, format=file_format, **kwargs)

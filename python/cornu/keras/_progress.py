@@ -23,7 +23,7 @@ def _left(seconds: float) -> str:
 
 
 def in_order(logs: dict) -> dict:
-    """As Keras shows and keeps them: by name, those of validation behind, the learning rate last."""
+    """Keras's order: by name, then the validation's, then the learning rate."""
     return dict(sorted(logs.items(), key=lambda kv: (kv[0] == "learning_rate", kv[0].startswith("val_"), kv[0])))
 
 
@@ -32,7 +32,7 @@ def _logs(logs: dict) -> str:
 
 
 def _can_move() -> bool:
-    """Does standard output show a line anew after a carriage return?"""
+    """Does standard output overwrite a line after a carriage return?"""
     is_terminal = getattr(sys.stdout, "isatty", None)
     return bool(is_terminal and is_terminal()) or "ipykernel" in sys.modules or "PYCHARM_HOSTED" in os.environ
 

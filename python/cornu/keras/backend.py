@@ -15,7 +15,7 @@ def backend() -> str:
 
 
 def floatx() -> str:
-    """"float32": what all is computed in."""
+    """"float32": the type of all computation."""
     return _FLOATX
 
 
@@ -30,7 +30,7 @@ def set_floatx(value) -> None:
 
 
 def epsilon() -> float:
-    """1e-7: what keeps logarithms and divisions from 0."""
+    """1e-7: keeps logarithms and divisions away from 0."""
     return _EPSILON
 
 
@@ -50,7 +50,7 @@ def set_image_data_format(data_format) -> None:
 
 
 def clear_session(free_memory=True) -> None:
-    """Automatic names begin again. Models live as long as something refers to them."""
+    """Restart automatic names. Models live as long as something refers to them."""
     layers.forget_names()
     if free_memory:
         gc.collect()
@@ -62,32 +62,32 @@ def get_uid(prefix="") -> int:
 
 
 def get_value(x):
-    """The numbers of a weight or a learning rate; a number or an array as it is."""
+    """The value of a weight or a learning rate; a number or an array is returned unchanged."""
     if hasattr(x, "assign"):
         return x.numpy() if isinstance(x, layers.Variable) else float(x)
     return x
 
 
 def set_value(x, value) -> None:
-    """Set the numbers of a weight, or an optimizer's learning rate."""
+    """Set a weight, or an optimizer's learning rate."""
     if not hasattr(x, "assign"):
         raise NotImplementedError(f"set_value: setting {x!r} is not in cornu; it sets weights and learning rates")
     x.assign(value)
 
 
 def batch_get_value(tensors) -> list:
-    """The numbers of several weights."""
+    """The values of several weights."""
     return [get_value(t) for t in tensors]
 
 
 def batch_set_value(tuples) -> None:
-    """Set several weights, in pairs of a weight and its numbers."""
+    """Set several weights, given as pairs (weight, value)."""
     for variable, value in tuples:
         set_value(variable, value)
 
 
 def count_params(x) -> int:
-    """How many numbers a weight is."""
+    """The number of elements of a weight."""
     return int(np.prod(x.shape))
 
 

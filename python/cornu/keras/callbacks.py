@@ -1,4 +1,4 @@
-"""keras.callbacks: Python's own, and those that the library runs itself."""
+"""keras.callbacks: callbacks in Python, and those that the library runs itself."""
 import math
 import os
 import sys
@@ -15,7 +15,7 @@ from ._tf2 import ANY, takes
 class Callback:
     """Base of all callbacks: Keras's hooks, which do nothing. `self.model.stop_training = True` ends the run.
 
-    Hooks of batches cost a call of Python each; where no callback has one, none is made."""
+    Each hook of a batch costs a Python call; if no callback defines one, no call is made."""
 
     def __init__(self):
         self.model: Any = None
@@ -23,11 +23,11 @@ class Callback:
         self.validation_data = None
 
     def set_model(self, model):
-        """The model that is at work."""
+        """Set the model of the run."""
         self.model = model
 
     def set_params(self, params):
-        """epochs, steps and verbose of the run."""
+        """Set epochs, steps and verbose of the run."""
         self.params = params
 
     def on_train_begin(self, logs=None):
@@ -40,7 +40,7 @@ class Callback:
         """Before an epoch's first step."""
 
     def on_epoch_end(self, epoch, logs=None):
-        """After an epoch and its validation; logs: what both gave."""
+        """After an epoch and its validation; logs: the results of both."""
 
     def on_train_batch_begin(self, batch, logs=None):
         """Before each step."""
@@ -88,7 +88,7 @@ _HOOKS = frozenset(name for name in vars(Callback) if name.startswith("on_"))
 
 
 class LambdaCallback(Callback):
-    """A callback made of functions, one for each hook that is named."""
+    """A callback from functions, one for each named hook."""
 
     def __init__(self, on_epoch_begin=None, on_epoch_end=None, on_train_begin=None, on_train_end=None,
                  on_train_batch_begin=None, on_train_batch_end=None, **kwargs):
@@ -105,7 +105,7 @@ class LambdaCallback(Callback):
 
 
 class History(Callback):
-    """What fit returns: `history`, a list an epoch for each value, and `epoch`, their numbers."""
+    """The result of fit: `history`, a list with one entry per epoch for each value, and `epoch`, the epochs' numbers."""
 
     def __init__(self):
         super().__init__()
@@ -122,7 +122,7 @@ class History(Callback):
 
 
 class TerminateOnNaN(Callback):
-    """End the run at the step at which the loss is no finite number any more; with raise_error, by a RuntimeError."""
+    """End the run at the first step whose loss is NaN or infinite; with raise_error, by a RuntimeError."""
 
     def __init__(self, raise_error: bool = False):
         super().__init__()
@@ -150,7 +150,7 @@ def _cell(value):
 
 
 class CSVLogger(Callback):
-    """A row an epoch in a table: what is logged, and "NA" for the val_ columns of a run without validation."""
+    """Write a table with one row per epoch: the logged values, and "NA" in the val_ columns if the run has no validation."""
 
     def __init__(self, filename, separator=",", append=False):
         super().__init__()
@@ -188,7 +188,7 @@ class CSVLogger(Callback):
 
 
 class LearningRateScheduler(Callback):
-    """`schedule(epoch, learning_rate)` gives each epoch's learning rate when it begins."""
+    """`schedule(epoch, learning_rate)` returns the learning rate of each epoch, and is called at its begin."""
 
     def __init__(self, schedule: Callable, verbose=0):
         if not callable(schedule):
@@ -223,7 +223,7 @@ class LearningRateScheduler(Callback):
 
 
 class ProgbarLogger(Callback):
-    """Progress lines. fit, evaluate and predict print theirs without it; a CallbackList prints by it."""
+    """Progress lines, for a CallbackList. fit, evaluate and predict print theirs without it."""
 
     @takes(order=("self", "count_mode", "stateful_metrics"), count_mode=("samples", "steps"), stateful_metrics=ANY)
     def __init__(self):
@@ -250,7 +250,7 @@ class ProgbarLogger(Callback):
 
 
 class CallbackList(Callback):
-    """Callbacks as one, for a loop of one's own over train_on_batch."""
+    """Several callbacks as one, for your own loop over train_on_batch."""
 
     def __init__(self, callbacks=None, add_history=False, add_progbar=False, model=None, **params):
         super().__init__()
@@ -349,7 +349,7 @@ class _Native(Callback):
 def _direction(owner: str, mode: str) -> str:
     if mode in ("auto", "min", "max"):
         return mode
-    warnings.warn(f"{owner}: mode: found {mode!r}; expected 'auto', 'min' or 'max'; it goes by 'auto'", stacklevel=3)
+    warnings.warn(f"{owner}: mode: found {mode!r}; expected 'auto', 'min' or 'max'; using 'auto'", stacklevel=3)
     return "auto"
 
 
@@ -401,9 +401,9 @@ class ReduceLROnPlateau(_Native):
 
 
 class ModelCheckpoint(_Native):
-    """Save the model (.keras, .safetensors, .h5; weights alone: .weights.h5, .safetensors) while it trains.
-    The name may hold {epoch}, {batch} and what is logged. What was best so far holds for as long as the object lives, in
-    later fits, too. period, of Keras 2: epochs from file to file; with save_best_only those between are not looked at."""
+    """Save the model (.keras, .safetensors, .h5; weights alone: .weights.h5, .safetensors) during training.
+    The name may have the fields {epoch}, {batch} and those of logged values. The object keeps its best value, also for later
+    fits. Keras 2's period is the number of epochs between files; with save_best_only the epochs between do not count."""
 
     _name = "checkpoint"
     _goes_on = True
@@ -456,11 +456,10 @@ def _batches(profile_batch):
 
 
 class TensorBoard(_Native):
-    """Event files for TensorBoard in log_dir/train and log_dir/validation: what is logged, after each epoch and with
-    update_freq each so many batches, the network, and with histogram_freq how its weights are distributed. profile_batch
-    (a batch from 1, or a pair: from which to which) shows how long each operation of a step takes, as the graph page's
-    profile. Of cornu's own: so many samples as pictures, the confusion matrix of each validation, and the run's
-    hyperparameters."""
+    """Event files for TensorBoard in log_dir/train and log_dir/validation: logged values after each epoch (and after every
+    update_freq batches), the network, and with histogram_freq histograms of the weights. profile_batch (a batch from 1, or
+    a pair: first and last) adds the time of each operation of a step, as the graph page's profile. cornu's own arguments:
+    samples (a number of pictures), confusion_matrix (of each validation), hyperparameters (of the run)."""
 
     _name = "tensorboard"
 

@@ -2,11 +2,11 @@
 
     from cornu import keras
     keras.distribution.initialize()
-    ...  # the same on all of them
+    ...  # the same code on all of them
     model.fit(x, y, batch_size=128, shards=8)  # with the same bits for 1, 2, 4 and 8 processes
 
-Each computes the gradients of its share of every batch. Only the first prints; what a program does besides, such as saving,
-it does on each unless it asks process_index()."""
+Each process computes the gradients of its share of every batch. Only the first prints. All other code of the program, such as
+saving, runs on every process, unless it checks process_index()."""
 import atexit
 import random
 
@@ -18,9 +18,9 @@ _place = (0, 1)  # this process, of so many
 
 
 def initialize(job_addresses=None, num_processes=None, process_id=None) -> None:
-    """Join the other processes; without a launcher there are none. Python's generator gets seed 1, so that all draw the same
-    weights and orders: call keras.utils.set_random_seed behind it for another. Addresses and numbers are the launcher's: where
-    they are given they must be right."""
+    """Join the other processes; without a launcher there are none. Seeds Python's generator with 1, so that all
+    processes draw the same weights and orders; call keras.utils.set_random_seed afterwards for another seed. The launcher
+    decides addresses and numbers; if you pass numbers, they must be the launcher's."""
     global _place
     if job_addresses is not None:
         raise NotImplementedError("initialize: job_addresses: found some; the launcher (mpirun, srun) knows where its "
@@ -37,12 +37,12 @@ def initialize(job_addresses=None, num_processes=None, process_id=None) -> None:
 
 
 def process_index() -> int:
-    """Which of the processes this is, from 0."""
+    """The number of this process, from 0."""
     return _place[0]
 
 
 def process_count() -> int:
-    """How many train together."""
+    """The number of processes that train together."""
     return _place[1]
 
 

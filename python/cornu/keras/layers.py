@@ -67,13 +67,13 @@ class Variable:
         self.dtype = "float32"
 
     def numpy(self) -> np.ndarray:
-        """A copy of the weight's numbers."""
+        """A copy of the weight's values."""
         out = np.empty(self.shape, np.float32)
         self._model.get_weight(self._index, out)
         return out
 
     def assign(self, value) -> "Variable":
-        """Set the weight to numbers of its shape."""
+        """Set the weight to an array of its shape."""
         array = np.ascontiguousarray(value, np.float32)
         if array.shape != self.shape:
             raise ValueError(f"{self.path}: found shape {array.shape}; expected {self.shape}")
@@ -81,7 +81,7 @@ class Variable:
         return self
 
     def _move(self, model, index: int) -> None:
-        """It stands there from now on, with its numbers; those that nobody has seen are drawn there."""
+        """Move the layer's weights to that model; values that were never read are drawn there."""
         if not isinstance(self._model, Alone) or self._model.drawn:
             model.set_weight(index, self.numpy())
         self._model, self._index = model, index
@@ -108,8 +108,8 @@ def _refuse_trainable(owner: str, value: Any) -> None:
 class Layer(Configured):
     """Base of all layers: options by Keras's names, weights once its model is built.
 
-    Each layer takes besides its own options name, and, where it begins a model, input_shape (of a sample), input_dim or
-    batch_input_shape; dtype="float32" and trainable=True change nothing and are all that there is."""
+    Besides its own options each layer has name and, if it is the first of a model, input_shape (of a sample), input_dim or
+    batch_input_shape. dtype is always "float32" and trainable always True."""
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
@@ -188,7 +188,7 @@ class Layer(Configured):
 
     @property
     def weights(self) -> list[Variable]:
-        """All weights, in Keras's order; none before the model is built."""
+        """All weights, in Keras's order; empty before the model is built."""
         return list(self._variables)
 
     @property
@@ -217,11 +217,11 @@ class Layer(Configured):
             variable.assign(value)
 
     def count_params(self) -> int:
-        """How many numbers the weights are."""
+        """The number of elements of all weights."""
         return sum(int(np.prod(v.shape)) for v in self._variables)
 
     def get_config(self) -> dict:
-        """The arguments that make such a layer, as JSON can hold them."""
+        """The constructor's arguments, as JSON values."""
         return {"name": self.name, "trainable": True, "dtype": "float32", **plain(self._config)}
 
     @classmethod

@@ -25,14 +25,14 @@ def _of_shares(y_pred, from_logits: bool, axis: int = -1) -> np.ndarray:
 
 
 def categorical_crossentropy(y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1):
-    """Of rows of one-hot targets: a number each."""
+    """For one-hot targets: one loss per row."""
     p = _of_shares(y_pred, from_logits, axis)
     y_true = np.asarray(y_true, np.float32) * (1 - label_smoothing) + label_smoothing / p.shape[-1]
     return -np.sum(y_true * np.log(p), axis)
 
 
 def sparse_categorical_crossentropy(y_true, y_pred, from_logits=False, ignore_class=None, axis=-1):
-    """Of class numbers: a number each. ignore_class: only None; axis: only -1."""
+    """For class numbers: one loss per row. ignore_class: only None; axis: only -1."""
     only("ignore_class", None).check("sparse_categorical_crossentropy", ignore_class)
     only("axis", -1).check("sparse_categorical_crossentropy", axis)
     p = _of_shares(y_pred, from_logits)
@@ -42,19 +42,19 @@ def sparse_categorical_crossentropy(y_true, y_pred, from_logits=False, ignore_cl
 
 
 def binary_crossentropy(y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1):
-    """Of rows of zeros and ones: a number each."""
+    """For targets 0 and 1: one loss per row."""
     p = _probabilities(y_pred, from_logits, activations.sigmoid)
     y_true = np.asarray(y_true, np.float32) * (1 - label_smoothing) + label_smoothing / 2
     return -np.mean(y_true * np.log(p) + (1 - y_true) * np.log(1 - p), axis)
 
 
 def mean_squared_error(y_true, y_pred):
-    """Of rows: a number each."""
+    """One loss per row."""
     return np.mean(np.square(np.asarray(y_pred, np.float32) - np.asarray(y_true, np.float32)), -1)
 
 
 def mean_absolute_error(y_true, y_pred):
-    """Of rows: a number each."""
+    """One loss per row."""
     return np.mean(np.abs(np.asarray(y_pred, np.float32) - np.asarray(y_true, np.float32)), -1)
 
 

@@ -95,7 +95,7 @@ class Sequential(Chain):
 
     @classmethod
     def from_config(cls, config: dict) -> "Sequential":
-        """A new model of get_config's dict."""
+        """A new model from the dict of get_config."""
         model = cls(name=config.get("name"))
         for layer in config["layers"]:
             model.add(deserialize(layer))
@@ -190,11 +190,12 @@ class Sequential(Chain):
             steps_per_epoch=None, validation_steps=None, validation_batch_size=None, validation_freq=1, **kwargs):
         """Train; returns History.
 
-        x: an array with y; or what gives batches (x, y) or (x, y, sample_weight): a generator, a keras.utils.PyDataset,
-        any iterable; or a data set of pictures, which the library loads itself. Of tf.keras 2, workers and
-        max_queue_size say how batches are fetched ahead. Of cornu alone: shards=N divides each batch into N, a power of
-        two, and adds their gradients (keras.distribution: by several processes), in the gradient_dtype "fp32" or "bf16";
-        shard_optimizer=True: of several processes each updates a part of the weights."""
+        x: an array, with y; or anything that gives batches (x, y) or (x, y, sample_weight): a generator, a
+        keras.utils.PyDataset, any iterable; or a data set of pictures, which the library loads itself. tf.keras 2's workers
+        and max_queue_size say how batches are fetched ahead. cornu's own arguments: shards=N divides each batch into N
+        micro-batches, a power of two, and adds their gradients (with keras.distribution: over several processes);
+        gradient_dtype="bf16" rounds these gradients ("fp32" does not); shard_optimizer=True lets each of several processes
+        update only its slices of the weights."""
         self._want_compiled("fit")
         own_section, own = own_options(kwargs)
         fetch = older("fit", kwargs)
@@ -251,14 +252,14 @@ class Sequential(Chain):
             self._train_all(None)
 
     def _learn_names(self, source) -> None:
-        """Those of batches that are made in Python; of other data the library takes them itself."""
+        """Take the class names of batches that Python makes; for other data the library does it."""
         outputs = self._handle.shapes()[1][-1]
         if source.class_names and not self._handle.classes() and len(source.class_names) == (outputs if outputs > 1 else 2):
             self._handle.set_classes(source.class_names)
 
     @property
     def class_names(self) -> list[str] | None:
-        """Of the outputs, as the training data called them (Keras has none); a file keeps them. None forgets them."""
+        """The outputs' class names from the training data (cornu's own); files keep them. None removes them."""
         return (self._handle.classes() if self._handle else None) or None
 
     @class_names.setter
@@ -277,7 +278,7 @@ class Sequential(Chain):
     def fit_generator(self, generator, steps_per_epoch=None, epochs=1, verbose=1, callbacks=None, validation_data=None,
                       validation_steps=None, validation_freq=1, class_weight=None, max_queue_size=10, workers=1,
                       use_multiprocessing=False, shuffle=True, initial_epoch=0):
-        """As tf.keras 2 called it: fit."""
+        """tf.keras 2's name for fit."""
         return self.fit(generator, None, None, epochs, verbose, callbacks, 0.0, validation_data, shuffle, class_weight,
                         None, initial_epoch, steps_per_epoch, validation_steps, None, validation_freq,
                         max_queue_size=max_queue_size, workers=workers, use_multiprocessing=use_multiprocessing)
@@ -298,8 +299,8 @@ class Sequential(Chain):
             source.close()
 
     def classification_report(self, x=None, y=None, batch_size=None, verbose=0, steps=None, top_k=5, files=()) -> dict:
-        """Precision, recall and F1 of each class, the confusion matrix and misclassified samples of what evaluate takes, as
-        docs/evaluation.md has them; written to each of `files` as well (FILE.json, FILE.png: the matrix)."""
+        """Precision, recall and F1 of each class, the confusion matrix and misclassified samples, for evaluate's arguments;
+        docs/evaluation.md explains them. Also writes them to each of `files` (FILE.json; FILE.png: the matrix)."""
         paths = tuple(os.fspath(f) for f in ([files] if isinstance(files, (str, os.PathLike)) else files))
         top = whole("classification_report", "top_k", top_k)
         return json.loads(self._evaluate("classification_report", x, y, batch_size, verbose, None, steps, None, {},
@@ -321,13 +322,13 @@ class Sequential(Chain):
 
     def evaluate_generator(self, generator, steps=None, callbacks=None, max_queue_size=10, workers=1,
                            use_multiprocessing=False, verbose=0):
-        """As tf.keras 2 called it: evaluate."""
+        """tf.keras 2's name for evaluate."""
         return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose, max_queue_size=max_queue_size,
                              workers=workers, use_multiprocessing=use_multiprocessing)
 
     @takes(order=("self", "x", "batch_size", "verbose", "steps", "callbacks", *FETCH))
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None, **kwargs) -> np.ndarray:
-        """Outputs of an array, or of what gives batches."""
+        """Outputs for an array, or for anything that gives batches."""
         older("predict", kwargs)
         batch = whole("predict", "batch_size", batch_size) or 32
         steps = whole("predict", "steps", steps)
@@ -348,7 +349,7 @@ class Sequential(Chain):
 
     def predict_generator(self, generator, steps=None, callbacks=None, max_queue_size=10, workers=1,
                           use_multiprocessing=False, verbose=0):
-        """As tf.keras 2 called it: predict."""
+        """tf.keras 2's name for predict."""
         return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose, max_queue_size=max_queue_size,
                             workers=workers, use_multiprocessing=use_multiprocessing)
 
@@ -372,7 +373,7 @@ class Sequential(Chain):
 
     @property
     def metrics_names(self) -> list[str]:
-        """As evaluate's list has them."""
+        """In the order of evaluate's list."""
         self._want_compiled("metrics_names")
         if self._handle is None:
             return ["loss"]
@@ -381,8 +382,8 @@ class Sequential(Chain):
                           for m in compiled["metrics"])]
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False, **kwargs):
-        """One optimizer step; returns the batch's loss and metrics before it; of tf.keras 2 with reset_metrics=False the
-        means since they were reset."""
+        """One optimizer step; returns the batch's loss and metrics before it. With tf.keras 2's reset_metrics=False returns
+        the means since the last reset."""
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
@@ -413,7 +414,7 @@ class Sequential(Chain):
         return values[0] if len(values) == 1 else values
 
     def reset_metrics(self) -> None:
-        """Means begin anew; train_on_batch and test_on_batch do that themselves."""
+        """Restart the running means; train_on_batch and test_on_batch do this themselves."""
         if self._handle is not None:
             self._handle.reset_metrics()
 
@@ -459,9 +460,9 @@ class Sequential(Chain):
         self._to_read().save(path)
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs) -> None:
-        """The network for prediction as an ONNX file, where the name ends in .onnx or format="onnx".
+        """Write the network for prediction as an ONNX file; the name ends in .onnx, or format="onnx".
 
-        preprocess=True, which Keras has not: the input is uint8 pixels, scaled and standardized in the file."""
+        preprocess=True (cornu's own): the input is uint8 pixels, which nodes of the file scale and standardize."""
         not_here("export: input_signature", input_signature, "the file takes any number of samples of the model's shape")
         preprocess = bool(kwargs.pop("preprocess", False))
         for name in kwargs:
@@ -477,10 +478,10 @@ class Sequential(Chain):
 
     @takes(options=(None,))
     def save_weights(self, filepath, overwrite=True, names=None, save_format=None) -> None:
-        """Weights and the optimizer's state in a .weights.h5 file; or as save, of which load_weights takes the weights
-        (.h5: so that tf.keras 2 does, too).
+        """Write weights and the optimizer's state into a .weights.h5 file. With another ending write what save writes, from
+        which load_weights reads the weights (from .h5 tf.keras 2 does, too).
 
-        names="torch", which Keras has not: weights alone in a .safetensors file that PyTorch's load_state_dict takes."""
+        names="torch" (cornu's own): write only weights, into a .safetensors file for PyTorch's load_state_dict."""
         path = os.fspath(filepath)
         if names in _FORMATS:  # in third place tf.keras 2 has it
             names, save_format = None, names
@@ -495,12 +496,12 @@ class Sequential(Chain):
 
     @takes(options=(None,))
     def load_weights(self, filepath, skip_mismatch=False, names=None, **kwargs) -> None:
-        """Weights of a .weights.h5, .keras, .h5, .onnx or .safetensors file, layer by layer in their order whatever the
-        layers' names; of a .npz by names. The optimizer's state stays as it is.
+        """Load weights from a .weights.h5, .keras, .h5, .onnx or .safetensors file, layer by layer in order, whatever the
+        layers' names; from a .npz file by name. The optimizer's state stays unchanged.
 
-        by_name=True, of Keras 2: to the layers of the same name; others stay as they are. skip_mismatch=True: so does
-        what has another shape. A warning tells what stays.
-        names="torch", which Keras has not: of a PyTorch state_dict that is saved as .safetensors."""
+        by_name=True (Keras 2): only into layers of the same name. skip_mismatch=True: weights of another shape stay
+        unchanged, too. A warning names the weights that stay.
+        names="torch" (cornu's own): from a PyTorch state_dict saved as .safetensors."""
         by_name, skip_mismatch = bool(kwargs.pop("by_name", False)), bool(skip_mismatch)
         for name in kwargs:
             raise TypeError(f"load_weights: got an unexpected keyword argument {name!r}")
@@ -529,7 +530,7 @@ class Sequential(Chain):
         return True
 
     def __getstate__(self) -> dict:
-        """With the optimizer's state, as its files have it."""
+        """Includes the optimizer's state, as in files."""
         file = None
         if self.built:
             with _scratch_file() as path:
@@ -562,7 +563,7 @@ _FORMATS = {"h5": (".h5", ".hdf5"), "hdf5": (".h5", ".hdf5"), "keras": (".keras"
 
 
 def _check_format(method: str, path: str, save_format) -> None:
-    """The name's ending says it."""
+    """The name's ending decides the format."""
     if save_format is None:
         return
     if save_format not in _FORMATS:
@@ -614,7 +615,7 @@ def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> S
 
 
 def model_from_json(json_string, custom_objects=None) -> Sequential:
-    """A new model of to_json's text."""
+    """A new model from the text of to_json."""
     not_here("model_from_json: custom_objects", custom_objects or None, "it has the layers of its tables")
     config = json.loads(json_string)
     recipe = {"data": {"scale": 1}, "model": config}

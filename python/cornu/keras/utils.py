@@ -44,14 +44,14 @@ def to_categorical(x, num_classes=None) -> np.ndarray:
 
 
 def normalize(x, axis=-1, order=2) -> np.ndarray:
-    """An array over its norm along an axis; what is 0 stays."""
+    """An array divided by its norm along an axis; zeros stay 0."""
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
     return x / np.expand_dims(norms, axis)
 
 
 def set_random_seed(seed) -> None:
-    """Seed Python's and NumPy's generators, which weights, dropout and shuffling follow."""
+    """Seed Python's and NumPy's generators, from which weights, dropout and shuffling are drawn."""
     if not isinstance(seed, (int, np.integer)):
         raise ValueError(f"set_random_seed: found {seed!r}; expected a whole number")
     random.seed(int(seed))

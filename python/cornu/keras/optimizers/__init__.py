@@ -31,12 +31,12 @@ class Rate:
         return self
 
     def numpy(self) -> np.float32:
-        """As a number of NumPy."""
+        """As a NumPy number."""
         return np.float32(float(self))
 
     @property
     def value(self) -> "Rate":
-        """Itself; tf.keras 2 calls it, value()."""
+        """The rate itself; in tf.keras 2 value() is called."""
         return self
 
     def __call__(self) -> "Rate":
@@ -62,8 +62,8 @@ numbers.Real.register(Rate)
 class Optimizer(Configured):
     """Base of all optimizers. learning_rate: a number or a schedule.
 
-    lr, as Keras 2 calls the learning rate, is taken with a DeprecationWarning, and so are its decay, which makes a
-    schedule of the rate (rate / (1 + decay * steps): InverseTimeDecay), and what changes nothing (jit_compile)."""
+    These are accepted with a DeprecationWarning: lr, Keras 2's name of the learning rate; its decay, which makes the rate a
+    schedule (rate / (1 + decay * steps): InverseTimeDecay); and arguments without effect (jit_compile)."""
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
@@ -107,8 +107,7 @@ class Optimizer(Configured):
 
     @property
     def learning_rate(self):
-        """A number, or a schedule. A number that is set (also by assign) while a model trains holds from the next step
-        on."""
+        """A number or a schedule. A number that is set during training (also by assign) takes effect at the next step."""
         rate = self._config["learning_rate"]
         return Rate(self) if hasattr(rate, "__float__") else rate
 

@@ -1,4 +1,4 @@
-"""keras.optimizers.schedules: learning rates that follow the steps."""
+"""keras.optimizers.schedules: learning rates by step."""
 from ... import _tables
 from ..._missing import missing
 from ..._tables import Configured, make_classes, names_of, plain

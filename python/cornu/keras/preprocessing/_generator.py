@@ -40,7 +40,7 @@ def _implies(generator, name: str, implied: str) -> None:
 
 
 class ImageDataGenerator:
-    """Batches of pictures with random changes."""
+    """Batches of pictures with random transforms."""
 
     def __init__(self, featurewise_center=False, samplewise_center=False, featurewise_std_normalization=False,
                  samplewise_std_normalization=False, zca_whitening=False, zca_epsilon=1e-6, rotation_range=0,
@@ -137,7 +137,7 @@ class ImageDataGenerator:
                             class_mode="categorical", batch_size=32, shuffle=True, seed=None, save_to_dir=None,
                             save_prefix="", save_format="png", follow_links=False, subset=None, interpolation="nearest",
                             keep_aspect_ratio=False) -> DirectoryIterator:
-        """Batches of the pictures of a folder that has a folder a class."""
+        """Batches of pictures from a folder with one folder per class."""
         return DirectoryIterator(directory, self, target_size=target_size, color_mode=color_mode, classes=classes,
                                  class_mode=class_mode, batch_size=batch_size, shuffle=shuffle, seed=seed,
                                  data_format=self.data_format, save_to_dir=save_to_dir, save_prefix=save_prefix,
@@ -148,7 +148,7 @@ class ImageDataGenerator:
                             target_size=(256, 256), color_mode="rgb", classes=None, class_mode="categorical",
                             batch_size=32, shuffle=True, seed=None, save_to_dir=None, save_prefix="", save_format="png",
                             subset=None, interpolation="nearest", validate_filenames=True, **kwargs) -> DataFrameIterator:
-        """Batches of the pictures that a table names, with their classes: a pandas DataFrame, or columns by name."""
+        """Batches of the pictures that a table lists, with their classes: a pandas DataFrame, or columns by name."""
         if kwargs:
             raise NotImplementedError(f"flow_from_dataframe: {', '.join(kwargs)} is not in cornu")
         return DataFrameIterator(dataframe, directory, self, x_col=x_col, y_col=y_col, weight_col=weight_col,
@@ -190,7 +190,7 @@ class ImageDataGenerator:
         raise NotImplementedError("apply_transform is not in cornu; there is random_transform, which draws and applies")
 
     def random_transform(self, x, seed=None) -> np.ndarray:
-        """One picture, changed at random; not standardized."""
+        """Transform one picture at random, without standardizing it."""
         picture = np.ascontiguousarray(x, np.float32)
         if picture.ndim != 3:
             raise ValueError(f"random_transform: found shape {picture.shape}; expected (height, width, channels)")
@@ -201,7 +201,7 @@ class ImageDataGenerator:
         return out
 
     def fit(self, x, augment=False, rounds=1, seed=None) -> None:
-        """Compute what featurewise_center and featurewise_std_normalization subtract and divide by."""
+        """Compute the statistics for featurewise_center and featurewise_std_normalization."""
         x = np.array(x, np.float32)
         if x.ndim != 4:
             raise ValueError(f"fit: found shape {x.shape}; expected (samples, height, width, channels)")

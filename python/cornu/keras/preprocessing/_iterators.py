@@ -33,7 +33,7 @@ class Iterator:
         self._draws = int(np.random.randint(2**31)) if seed is None else int(seed) % 2**63
 
     def _generator(self):
-        """Keras seeds NumPy's own generator before each batch; nobody else's numbers change here."""
+        """Keras seeds NumPy's global generator before each batch; here it stays unchanged."""
         return np.random if self.seed is None else np.random.RandomState((self.seed + self.total_batches_seen) % 2**32)
 
     def _set_index_array(self) -> None:
@@ -63,7 +63,7 @@ class Iterator:
         return self
 
     def __next__(self):
-        """The next batch, pass after pass without end."""
+        """The next batch; a new pass follows each pass."""
         self._want_samples()
         with self.lock:
             if self.batch_index == 0:
@@ -82,7 +82,7 @@ class Iterator:
         self.batch_index = 0
 
     def on_epoch_end(self) -> None:
-        """Behind a pass: draw the order of the next."""
+        """After a pass: draw the order of the next."""
         self._set_index_array()
 
     def _get_batches_of_transformed_samples(self, index_array):
