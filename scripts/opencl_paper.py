@@ -306,31 +306,31 @@ def counted():
 
 LAUNCH = 5e-6  # seconds: about what a launch takes at least
 ASKED = 0.7
-TEXT = """# OpenCL kernels on GPUs that were not here
-Made by `scripts/opencl_gpus.py`; do not edit. **Nothing below has run on a GPU.** The first table is what compilers say of
-the code: {versions}. Drivers bring compilers of their own, which differ. The rest follows from that code and from
-published figures of four GPUs, by the model at the end.
+TEXT = """# OpenCL kernels, compiled for GPUs and modelled
+Made by `scripts/opencl_gpus.py`; do not edit. **Nothing below has run on a GPU.** The first table has the reports of these
+compilers: {versions}. Drivers have their own compilers, which differ. The rest is computed from the compiled code and published
+figures of four GPUs, by the model at the end.
 
 ## What the kernels take
-Work-items of a group and bytes of local memory; for each architecture registers of a work-item and occupancy (work-items
-on a compute unit at once, of the most that it takes). "spills" and "stack" are shown where there are any.{spills}
+Work-items per group and bytes of local memory; for each architecture, registers per work-item and occupancy (resident
+work-items of a compute unit, as a share of the maximum). "spills" and "stack" are shown if there are any.{spills}
 
 {resources}
 ## What the blocking gives
-GEMM_M x GEMM_N x GEMM_K = {blocking}. FLOPs for each byte that a tile takes from the cache that all compute units share, and
-that a work-item takes from its group's local memory; multiply-adds among all instructions of the loop over k that take a
-lane's clock (copying and addresses included): {counted} and gfx1030.
+GEMM_M x GEMM_N x GEMM_K = {blocking}. FLOPs per byte that a tile reads from the cache shared by all compute units, and that a
+work-item reads from its group's local memory; the share of multiply-adds among the instructions of the loop over k that occupy
+a lane (including copies and addresses): {counted} and gfx1030.
 
 {tiles}
 ## Workloads' products and convolutions, batch 32
-Each cell: share of the roofline, expected microseconds, what bounds the largest launch. The roofline is the larger of
-FLOPs over the peak and bytes over the memory's bandwidth, both as the operation is defined (as `cornu explain` counts
-them), so that Winograd's algorithm may come to more than 1. In parentheses: a roofline below {launch:.0f} us, where a launch itself
-is what takes time and no kernel could come near. {summary}
+Each cell: share of the roofline, expected microseconds, and the bound of the largest launch. The roofline is the larger of
+FLOPs over the peak and bytes over the memory's bandwidth, both by the operation's definition (as `cornu explain` counts
+them), so Winograd's algorithm may exceed 1. In parentheses: operations with a roofline below {launch:.0f} us; the launch itself takes
+most of their time, and no kernel could come near. {summary}
 
-Tiles: how many go through all of k; "+", or slices alone: how many are divided, so that the last round of work-groups
-has all compute units at work, or that there are enough of them. Gradients of convolutions are in sliced-K:
-twice as many work-items, which share a tile's k, for as many partial sums.
+Tiles: the number that run over all of k; after "+", or with slices: the number that are divided, so that the last round of
+work-groups keeps all compute units busy, or so that there are enough work-groups. Gradients of convolutions are in sliced-K:
+twice as many work-items share a tile's k, and give as many partial sums.
 
 {workloads}{model}"""
 
@@ -339,27 +339,27 @@ MODEL = """## The model
 |---|---|---|---|---|---|---|---|
 {gpus}
 Clocks, bandwidths and caches: TechPowerUp's GPU database; the Infinity Cache's 412.9 GB/s is AMD's "effective bandwidth".
-Limits of occupancy: "Technical Specifications per Compute Capability" of NVIDIA's CUDA C++ Programming Guide; registers and
-waves of AMD's as LLVM's AMDGPU back end counts them (AMDGPUBaseInfo.cpp). Local memory: NVIDIA 128 bytes a clock, 4 clocks for
-a load of 16 bytes a lane and 2 where pairs of lanes read the same (NVIDIA's forum, "Unexpected shared memory bank
-conflict"); AMD 128 bytes a clock of a compute unit (RDNA white paper); Intel a data port of 128 bytes a cycle (oneAPI GPU
-Optimization Guide, "Xe GPU architecture"). Pascal's cache: 32 bytes a clock of a multiprocessor, as Jia et al. measured on
-a P4; AMD's and Intel's 64 are assumed. Latencies are round figures. There is no offline compiler of Intel's in the table: the A380's instructions are those
-of gfx1030's code, its occupancy, too.
+Limits of occupancy: "Technical Specifications per Compute Capability" of NVIDIA's CUDA C++ Programming Guide; for AMD, registers
+and waves as in LLVM's AMDGPU back end (AMDGPUBaseInfo.cpp). Local memory: NVIDIA 128 bytes per clock, 4 clocks for a load of 16
+bytes per lane, 2 if pairs of lanes read the same address (NVIDIA's forum, "Unexpected shared memory bank conflict"); AMD 128 bytes
+per clock and compute unit (RDNA white paper); Intel a data port of 128 bytes per cycle (oneAPI GPU Optimization Guide, "Xe GPU
+architecture"). Pascal's cache: 32 bytes per clock and multiprocessor, measured by Jia et al. on a P4; AMD's and Intel's 64 are
+assumed. Latencies are round figures. As there is no offline compiler of Intel's here, the A380 uses the instructions and the
+occupancy of gfx1030's code.
 
-A launch takes the longest of
-- **lanes**: rounds x max(busy, alone / together), with rounds = groups / compute units, rounded up (so the last wave's
-  tail counts), of whole tiles and of divided ones apart; busy = the larger of a group's instructions (counted in the code: the loop over k with the branches that
-  these sizes take, its copies, begin and end) over the lanes, and the clocks of its local memory; alone = busy, with idle
-  lanes where a group has fewer work-items than those, + one latency a tile of k (two tiles in sliced-K);
-  together = groups on a unit, as there are and as occupancy allows;
-- **cache**: the tiles' numbers over the shared cache's bandwidth;
-- **memory**: A, B and C once each, an image once, B once for each wave of rows of tiles where it is more than half of the
-  last cache, and C for each slice of k. What a launch leaves to the next in scratch memory (slices, Winograd's
-  transforms) moves at the cache's bandwidth where it is at most half of the cache.
+The time of a launch is the largest of
+- **lanes**: rounds x max(busy, alone / together), separately for whole and for divided tiles. rounds = groups / compute units,
+  rounded up, so that the last wave's tail counts. busy = the larger of a group's instructions over the lanes, and the clocks of
+  its local memory (instructions are counted in the code: the loop over k with the branches for these sizes, its copies, begin
+  and end). alone = busy, counting idle lanes if a group has fewer work-items than the unit has lanes, plus one latency per tile
+  of k (two tiles in sliced-K). together = groups on a unit, limited by their number and by occupancy;
+- **cache**: the bytes of the tiles over the shared cache's bandwidth;
+- **memory**: A, B and C once each, an image once; B once per wave of rows of tiles if it is larger than half of the last-level
+  cache; C once per slice of k. Scratch data for the next launch (slices, Winograd's transforms) moves at the cache's bandwidth if
+  it is at most half of the cache.
 
-Launches follow each other: slices' reduction, the bias's column sums and Winograd's transforms are added, with their
-bytes, and for a chain of loads a latency for every four.
+Launches run one after another: the reduction of slices, the bias's column sums and Winograd's transforms are added, with their
+bytes, and with one latency for every four loads of a chain.
 """
 
 
