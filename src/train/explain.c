@@ -385,7 +385,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     open.augment = spec.augment;
     TRY_GOTO(open_session(&e, &open));
     TRY_GOTO(divide_among_ranks(&e));
-    int64_t samples = (e.batch + e.how.ranks - 1) / e.how.ranks;
+    int64_t samples = (e.batch - 1) / e.how.ranks + 1; /* of the largest shard */
     TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, samples, false, &e.plan));
     device *d = session_device(e.session);
     TRY_GOTO(
