@@ -190,7 +190,11 @@ cornu_status made_read(const char *path, int64_t height, int64_t width, int64_t 
 {
     const cornu_image_options o = {
         .size = sizeof o, .height = height, .width = width, .channels = channels};
-    return cornu_image_read(path, &o, values, height * width * channels);
+    int64_t count; /* absurd sizes are tests, too */
+    if (__builtin_mul_overflow(height, width, &count) ||
+        __builtin_mul_overflow(count, channels, &count))
+        count = INT64_MAX;
+    return cornu_image_read(path, &o, values, count);
 }
 
 cornu_status made_read_for(const cornu_model *model, const char *path, float *values)
