@@ -41,7 +41,9 @@ static int stream_close(void *cookie)
                                                                : -1; /* Linux closes it even then */
 }
 
-FILE *file_stream(int fd)
+/* A stream to write to `fd`, which it takes also on failure (NULL, errno ENOMEM): unlike stdio's
+   own it goes on where a signal interrupts a write. fileno() of it is -1. */
+static FILE *file_stream(int fd)
 {
     FILE *f = fopencookie(
         (void *)(intptr_t)fd, "wb",

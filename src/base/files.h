@@ -42,9 +42,6 @@ cornu_status file_read_at(const char *path, int fd, uint64_t offset, void *to, s
 /* The whole (regular) file as bytes followed by one zero byte. Refuses more than `limit` bytes. */
 cornu_status file_read(const char *path, size_t limit, char **data, size_t *size);
 
-/* A stream to write to `fd`, which it takes also on failure (NULL, errno ENOMEM): unlike stdio's
-   own it goes on where a signal interrupts a write. fileno() of it is -1. */
-FILE *file_stream(int fd);
 /* Open `path` to write from its beginning, with further flags of open() (O_EXCL), as such a stream;
  *fd is its file's. NULL: errno says why not. */
 FILE *file_stream_open(const char *path, int flags, int *fd);

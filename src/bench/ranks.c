@@ -578,20 +578,24 @@ static lone_step step_on_network(const ranks_report *report, const ranks_result 
     return step;
 }
 
-double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w, int ranks)
+/* The model's forecast for a result: seconds of a step on `ranks` ranks with network `w`, where
+   each rank has as many samples as now. `w` NULL: on the measured network. */
+static double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w,
+                             int ranks)
 {
     const lone_step step = w ? step_on_network(report, r) : step_of(report, r);
     return wire_step_seconds(w ? w : &report->here, ranks, &step);
 }
 
-double ranks_hideable(const ranks_report *report, const ranks_result *r)
+/* The fractions of `sum` that could be hidden by the backward pass, by the model, and that were. */
+static double ranks_hideable(const ranks_report *report, const ranks_result *r)
 {
     const lone_step step = step_of(report, r);
     double sum = wire_add_seconds(&report->here, report->ranks, &step);
     return fmax(1 - wire_wait_seconds(&report->here, report->ranks, &step) / sum, 0);
 }
 
-double ranks_hidden(const ranks_result *r)
+static double ranks_hidden(const ranks_result *r)
 {
     double for_messages = r->waited - (r->slowest - r->made);
     return fmin(fmax(1 - for_messages / r->sum, 0), 1);

@@ -92,12 +92,6 @@ typedef struct ranks_report {
 /* All ranks call it at the same time. Call ranks_report_free also after a failure. */
 cornu_status ranks_bench(const ranks_options *options, ranks_report *report);
 void ranks_report_free(ranks_report *report);
-/* The model's forecast for a result: seconds of a step on `ranks` ranks with network `w`, where
-   each rank has as many samples as now. `w` NULL: on the measured network. */
-double ranks_forecast(const ranks_report *report, const ranks_result *r, const wire *w, int ranks);
-/* The fractions of `sum` that could be hidden by the backward pass, by the model, and that were. */
-double ranks_hideable(const ranks_report *report, const ranks_result *r);
-double ranks_hidden(const ranks_result *r);
 
 void ranks_print(const ranks_report *report, FILE *out);
 cornu_status ranks_write_json(const ranks_report *report, const char *path);

@@ -191,7 +191,8 @@ bool bench_is_substitute(const bench_result *r)
     return w && r->real_data && w->substitute && strcmp(r->data_name, w->substitute) == 0;
 }
 
-const char *bench_data_shown(const bench_report *report, const bench_result *r)
+/* "generated pixels", or the name of the data set. */
+static const char *bench_data_shown(const bench_report *report, const bench_result *r)
 {
     (void)report;
     return *r->failed ? "" : r->real_data ? r->data_name : "generated pixels";

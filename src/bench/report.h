@@ -186,8 +186,6 @@ extern const bench_column bench_columns[]; /* key NULL at the end */
 /* The column with the key (up to a "="); if there is none, the last, whose key is NULL. */
 const bench_column *bench_column_named(const char *key);
 
-/* "generated pixels", or the name of the data set. */
-const char *bench_data_shown(const bench_report *report, const bench_result *r);
 /* Does other data stand in for the workload's own? */
 bool bench_is_substitute(const bench_result *r);
 /* The fastest published epoch on this kind of device; 0: none. */

@@ -101,8 +101,9 @@ static bool is_of(const bench_result *r, const char *workload, const char *on)
     return strcmp(r->workload, workload) == 0 && strcmp(r->device, on) == 0;
 }
 
-const bench_result *sweep_find(const bench_report *report, const char *workload, const char *on,
-                               int64_t batch)
+/* The result of this device and batch; NULL: none. */
+static const bench_result *sweep_find(const bench_report *report, const char *workload,
+                                      const char *on, int64_t batch)
 {
     for (int i = 0; i < report->count; i++)
         if (is_of(&report->results[i], workload, on) && report->results[i].batch == batch)

@@ -21,9 +21,6 @@ int sweep_next(const int64_t *batches, const bool *done);
    none. */
 double sweep_predict_ms(const bench_report *report, const char *workload, const char *on,
                         int64_t batch);
-/* NULL: none. */
-const bench_result *sweep_find(const bench_report *report, const char *workload, const char *on,
-                               int64_t batch);
 /* Sort results by workload, batch and device, each in the order of its first appearance. */
 void sweep_sort(bench_report *report);
 /* The smallest batch from which on, up to the largest batch measured with both, `on` takes clearly

@@ -135,8 +135,6 @@ typedef void option_visit(void *user, const option *o, const char *value);
 void options_each(const option *options, option_visit *visit, void *user);
 /* A number above 0 as an option has it: decimal, and finite. */
 bool read_real(const char *text, double *value);
-/* "90s", "10m", "1h30m", "2d": seconds, above 0. */
-bool read_time(const char *text, double *seconds);
 /* The nearest of NULL-ended `names` to a mistyped word, or NULL. */
 const char *nearest_name(const char *word, const char *const *names);
 

@@ -123,7 +123,8 @@ bool read_real(const char *text, double *value)
     return decimal && *value > 0 && *value <= DBL_MAX;
 }
 
-bool read_time(const char *text, double *seconds)
+/* "90s", "10m", "1h30m", "2d": seconds, above 0. */
+static bool read_time(const char *text, double *seconds)
 {
     static const struct {
         char name;

@@ -7,20 +7,21 @@
 
 /* ---- modules ---------------------------------------------------------------------------- */
 
-const char *torch_role_name(torch_role role)
+static const char *torch_role_name(torch_role role)
 {
     static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
     return names[role];
 }
 
-const char *torch_kind_name(torch_kind kind)
+static const char *torch_kind_name(torch_kind kind)
 {
     static const char *const names[] = {"Conv2d", "Linear", "BatchNorm", "LayerNorm",
                                         "a module of another kind"};
     return names[kind];
 }
 
-torch_kind torch_kind_of(int rank, bool means)
+/* The kind by the rank of its weight (0: none) and whether it has running means. */
+static torch_kind torch_kind_of(int rank, bool means)
 {
     if (means)
         return TORCH_BATCH_NORM;
@@ -111,7 +112,9 @@ static cornu_status add_module(const cornu_model *m, const layer *l, int64_t fla
     return CORNU_OK;
 }
 
-cornu_status torch_modules(const cornu_model *m, torch_module **out, int *count)
+/* The modules of the model, in order. CORNU_UNSUPPORTED if a Reshape gives an image another
+   order than PyTorch's, or a layer has variables that no module has. The caller frees *out. */
+static cornu_status torch_modules(const cornu_model *m, torch_module **out, int *count)
 {
     int64_t flat[3] = {0};
     *count = 0;
@@ -128,7 +131,8 @@ cornu_status torch_modules(const cornu_model *m, torch_module **out, int *count)
 
 /* ---- tensors ------------------------------------------------------------------------------ */
 
-shape torch_shape(const cornu_model *m, int index)
+/* Shape and order of elements of this variable in PyTorch. */
+static shape torch_shape(const cornu_model *m, int index)
 {
     const shape *s = &m->variables[index].shape;
     const int64_t *d = s->dim;
@@ -137,7 +141,7 @@ shape torch_shape(const cornu_model *m, int index)
     return s->rank == 2 ? (shape){2, {d[1], d[0]}} : *s;
 }
 
-weight_order torch_order(const cornu_model *m, const torch_module *module, torch_role role)
+static weight_order torch_order(const cornu_model *m, const torch_module *module, torch_role role)
 {
     int rank = m->variables[module->variable[role]].shape.rank;
     weight_order order = {.form = rank == 4   ? WEIGHT_KERNEL
@@ -149,7 +153,8 @@ weight_order torch_order(const cornu_model *m, const torch_module *module, torch
     return order;
 }
 
-torch_role torch_key(const torch_module *module)
+/* The tensor that decides which layer a module is: the weight, or the mean. */
+static torch_role torch_key(const torch_module *module)
 {
     if (module->variable[TORCH_MEAN] >= 0)
         return TORCH_MEAN;

@@ -15,7 +15,6 @@ typedef enum torch_role {
     TORCH_VARIANCE,
     TORCH_ROLES
 } torch_role;
-const char *torch_role_name(torch_role role);
 
 typedef enum torch_kind {
     TORCH_CONV,
@@ -24,9 +23,6 @@ typedef enum torch_kind {
     TORCH_LAYER_NORM,
     TORCH_OTHER
 } torch_kind;
-const char *torch_kind_name(torch_kind kind);
-/* The kind by the rank of its weight (0: none) and whether it has running means. */
-torch_kind torch_kind_of(int rank, bool means);
 
 /* A layer with weights as the module that it is in PyTorch. */
 typedef struct torch_module {
@@ -35,15 +31,6 @@ typedef struct torch_module {
     int variable[TORCH_ROLES]; /* the model's variables; -1: the layer has none */
     int64_t flat[3];           /* see weight_order; 0: it reads no flattened image */
 } torch_module;
-
-/* The modules of the model, in order. CORNU_UNSUPPORTED if a Reshape gives an image another
-   order than PyTorch's, or a layer has variables that no module has. The caller frees *out. */
-cornu_status torch_modules(const cornu_model *m, torch_module **out, int *count);
-/* Shape and order of elements of this variable in PyTorch. */
-shape torch_shape(const cornu_model *m, int index);
-weight_order torch_order(const cornu_model *m, const torch_module *module, torch_role role);
-/* The tensor that decides which layer a module is: the weight, or the mean. */
-torch_role torch_key(const torch_module *module);
 
 /* Load all weights from the file, or none if one is missing, unused or of another shape:
    CORNU_BAD_FILE names the tensor. Layers of the model and modules of the file that are named in

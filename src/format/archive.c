@@ -17,7 +17,7 @@ cornu_status archive_fail(cornu_status code, const char *path, const char *name,
                        zip_error_strerror(e));
 }
 
-cornu_status archive_open(const char *path, int flags, cornu_status code, zip_t **archive)
+static cornu_status archive_open(const char *path, int flags, cornu_status code, zip_t **archive)
 {
     int error = 0;
     *archive = zip_open(path, flags, &error);

@@ -15,7 +15,6 @@ typedef struct archive_allowance {
 
 /* Fail with `code`, or CORNU_OUT_OF_MEMORY if that is libzip's reason; `name` may be NULL. */
 cornu_status archive_fail(cornu_status code, const char *path, const char *name, zip_error_t *e);
-cornu_status archive_open(const char *path, int flags, cornu_status code, zip_t **archive);
 /* Open a regular file for reading. */
 cornu_status archive_open_regular(const char *path, int times, archive_allowance *left,
                                   zip_t **archive);

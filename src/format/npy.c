@@ -167,8 +167,9 @@ static cornu_status find_type(const char *path, const char *name, const char *de
                        path, name, descr, descr[0] == '>' ? " (big-endian)" : "");
 }
 
-cornu_status npy_data_offset(const char *path, const char *name, const uint8_t *start, size_t size,
-                             size_t *offset)
+/* Find the data's offset from the first bytes (at least 10). */
+static cornu_status npy_data_offset(const char *path, const char *name, const uint8_t *start,
+                                    size_t size, size_t *offset)
 {
     static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     if (size < 10 || memcmp(start, magic, sizeof magic) != 0)
@@ -191,8 +192,9 @@ cornu_status npy_data_offset(const char *path, const char *name, const uint8_t *
     return CORNU_OK;
 }
 
-cornu_status npy_header_parse(const char *path, const char *name, const uint8_t *start,
-                              size_t offset, file_tensor *t, size_t *bytes)
+/* Parse the header start[0..offset): type, rank, shape; then tensor_measure. */
+static cornu_status npy_header_parse(const char *path, const char *name, const uint8_t *start,
+                                     size_t offset, file_tensor *t, size_t *bytes)
 {
     dictionary d = {0};
     const char *header = (const char *)start;

@@ -39,12 +39,6 @@ cornu_status keras_archive_read(tensor_file *file);
 
 /* Bytes of an .npy file before its dictionary (versions 2 and 3 need all of them). */
 enum { NPY_PREFIX = 12, NPY_HEADER_MAX = 65536 };
-/* Find the data's offset from the first bytes (at least 10). */
-cornu_status npy_data_offset(const char *path, const char *name, const uint8_t *start, size_t size,
-                             size_t *offset);
-/* Parse the header start[0..offset): type, rank, shape; then tensor_measure. */
-cornu_status npy_header_parse(const char *path, const char *name, const uint8_t *start,
-                              size_t offset, file_tensor *t, size_t *bytes);
 /* The header of a tensor, padded so that the data begins at a multiple of 64 bytes. */
 cornu_status npy_header_print(const file_tensor *t, char **header, size_t *size);
 

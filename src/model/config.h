@@ -117,9 +117,6 @@ cornu_status config_print(const json_t *value, char **out);
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-/* The number of single-letter edits (insert, delete, replace, swap) between `a` and `b`, letter
-   case ignored; names longer than 63 bytes count as far apart. */
-int name_distance(const char *a, const char *b);
 /* The index in names[count] of the name that was probably meant, or -1 where none is near
    enough. */
 int name_nearest(const char *name, const char *const *names, int count);

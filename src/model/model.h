@@ -175,9 +175,6 @@ typedef struct embedded_recipe {
 extern const embedded_recipe embedded_recipes[]; /* ends with name NULL */
 /* The text of the recipe called `name`, or NULL. */
 const char *recipe_text(const char *name);
-/* Rebuild a built-in workload (m->published) for `classes` classes: the last layer with units gets
-   as many. CORNU_INVALID for other models, and for a model that already has weights. */
-cornu_status model_set_outputs(cornu_model *m, int64_t classes);
 
 /* ---- summary ---------------------------------------------------------------------------- */
 
@@ -189,8 +186,5 @@ void model_summary_table(const cornu_model *m, struct text *out);
 int64_t summary_parameters(const cornu_model *m, const layer *l);
 /* 12230010 as "12,230,010" into `digits` (at least 32 bytes). Returns it. */
 char *summary_number(int64_t n, char *digits);
-/* Bytes with Keras's two decimals, "48.92 MB" (of 10^6), into `shown` (at least 32 bytes). Returns
-   it. */
-char *summary_bytes(double bytes, char *shown);
 
 #endif

@@ -12,7 +12,7 @@ static int minimum(int a, int b)
 }
 
 /* Optimal string alignment distance (Damerau 1964), three rows of the table at a time. */
-int name_distance(const char *a, const char *b)
+static int name_distance(const char *a, const char *b)
 {
     int rows[3][NAME_MAX_COMPARED + 1];
     size_t length_a = strlen(a), length_b = strlen(b);

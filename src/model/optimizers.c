@@ -166,7 +166,7 @@ cornu_status schedule_read(const doc *d, schedule *out)
     return CORNU_OK;
 }
 
-json_t *schedule_to_json(const schedule *s)
+static json_t *schedule_to_json(const schedule *s)
 {
     if (s->id == SCHEDULE_CONSTANT)
         return json_real(s->initial);

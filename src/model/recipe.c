@@ -323,7 +323,9 @@ static cornu_status change_units(const cornu_model *m, int64_t units, char **out
                               m->source);
 }
 
-cornu_status model_set_outputs(cornu_model *m, int64_t classes)
+/* Rebuild a built-in workload (m->published) for `classes` classes: the last layer with units gets
+   as many. CORNU_INVALID for other models, and for a model that already has weights. */
+static cornu_status model_set_outputs(cornu_model *m, int64_t classes)
 {
     char *recipe = NULL;
     cornu_model *made = NULL;

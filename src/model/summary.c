@@ -18,7 +18,9 @@ char *summary_number(int64_t n, char *digits)
     return digits;
 }
 
-char *summary_bytes(double bytes, char *shown)
+/* Bytes with Keras's two decimals, "48.92 MB" (of 10^6), into `shown` (at least 32 bytes). Returns
+   it. */
+static char *summary_bytes(double bytes, char *shown)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     int unit = 0;

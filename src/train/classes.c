@@ -28,7 +28,8 @@ static bool is_name(const char *known, const char *name)
     return strstr(shown, "\\x") && strcmp(known, shown) == 0;
 }
 
-int class_find(const class_list *list, const char *name)
+/* The number of a name; -1: it is not there. */
+static int class_find(const class_list *list, const char *name)
 {
     for (int i = 0; i < list->count; i++)
         if (is_name(list->names[i], name))
@@ -36,7 +37,8 @@ int class_find(const class_list *list, const char *name)
     return -1;
 }
 
-cornu_status class_join(const class_list *list, const class_list *other, char **out)
+/* "cat, dog": all names of the list, or those that `other` (or NULL) lacks; "none". */
+static cornu_status class_join(const class_list *list, const class_list *other, char **out)
 {
     text t = {0};
     for (int i = 0; i < list->count; i++) {
@@ -66,7 +68,9 @@ static int64_t classes_of(const cornu_model *m)
     return outputs == 1 ? 2 : outputs;
 }
 
-cornu_status classes_may_be_fewer(const cornu_model *model, const cornu_data *data, bool *fewer)
+/* Check whether training data may have fewer classes than the model has outputs. */
+static cornu_status classes_may_be_fewer(const cornu_model *model, const cornu_data *data,
+                                         bool *fewer)
 {
     data_spec spec;
     TRY(data_spec_read(model->data, &spec));

@@ -12,11 +12,6 @@ typedef struct class_list {
     const char *of;
 } class_list;
 
-/* The number of a name; -1: it is not there. */
-int class_find(const class_list *list, const char *name);
-/* "cat, dog": all names of the list, or those that `other` (or NULL) lacks; "none". */
-cornu_status class_join(const class_list *list, const class_list *other, char **out);
-
 /* For each class of the data its number in the model. */
 typedef struct class_numbers {
     int32_t *number; /* [count]; NULL: the same */
@@ -36,8 +31,6 @@ cornu_status classes_match(const cornu_model *model, const cornu_data *data, cla
 /* The same with names that are not the model's, or not yet. */
 cornu_status classes_match_list(const class_list *known, const cornu_data *data, bool fewer,
                                 class_use use, class_numbers *out);
-/* Check whether training data may have fewer classes than the model has outputs. */
-cornu_status classes_may_be_fewer(const cornu_model *model, const cornu_data *data, bool *fewer);
 /* Give the block labels in the model's numbers; they are n's, until the next call. */
 cornu_status classes_renumber(class_numbers *n, sample_block *block);
 void classes_free(class_numbers *n);

@@ -48,8 +48,6 @@ void names_free(name_list *list);
 /* The names of the class folders in `folder`, in byte order. */
 cornu_status images_list_classes(const char *folder, const cornu_data_options *options,
                                  name_list *classes);
-/* Is there an image directly in it, even one in a format that cornu does not read? */
-bool images_hold(const char *folder);
 /* Add the images in `folder` and below it, ordered by folder, then name. The fraction
    `test_fraction` of them, chosen by their paths inside the data set, gets `test`. */
 cornu_status images_scan_class(const char *folder, const char *class_name, int label,

@@ -286,7 +286,8 @@ cornu_status images_scan_class(const char *folder, const char *class_name, int l
 
 /* ---- folders of classes ---- */
 
-bool images_hold(const char *folder)
+/* Is there an image directly in the folder, even one in a format that cornu does not read? */
+static bool images_hold(const char *folder)
 {
     bool found = false;
     DIR *stream = opendir(folder);

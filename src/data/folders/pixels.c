@@ -202,7 +202,7 @@ static cornu_status open_path(const char *path, const pixels_wanted *w, pixels_f
                 : make_file(path, f->fd, &h, bytes);
 }
 
-void pixels_file_close(pixels_file *f)
+static void pixels_file_close(pixels_file *f)
 {
     if (f->fd >= 0)
         close(f->fd);
@@ -215,8 +215,9 @@ void pixels_file_close(pixels_file *f)
     f->path = NULL;
 }
 
-/* FOLDER/NAME.pixels, beside the model file of the training. */
-cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_file *f)
+/* FOLDER/NAME.pixels, beside the model file of the training. A file with the same sizes is reused,
+   any other is rebuilt; a link, or a file that is no cache, is refused. */
+static cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_file *f)
 {
     char *name = NULL, size[16];
     const cornu_folder_options *o = &w->request->images;
@@ -234,8 +235,9 @@ cornu_status pixels_file_open(const pixels_wanted *w, int64_t sample, pixels_fil
     return status;
 }
 
-/* The same where the user did not ask for the file: a run can do without. */
-cornu_status pixels_file_try(const pixels_wanted *w, int64_t sample, pixels_file *f)
+/* The same where the user did not ask for the file: if it cannot be made (a full disk, say), a
+   notice says so and there is none. */
+static cornu_status pixels_file_try(const pixels_wanted *w, int64_t sample, pixels_file *f)
 {
     cornu_status status = pixels_file_open(w, sample, f);
     if (status != CORNU_IO)

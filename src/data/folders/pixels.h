@@ -42,13 +42,6 @@ typedef struct pixels_file {
     bool told;
 } pixels_file;
 
-/* FOLDER/NAME.pixels, beside the model file of the training. A file with the same sizes is reused,
-   any other is rebuilt; a link, or a file that is no cache, is refused. */
-cornu_status pixels_file_open(const pixels_wanted *wanted, int64_t sample, pixels_file *out);
-/* The same where the user did not ask for the file: if it cannot be made (a full disk, say), a
-   notice says so and there is none. */
-cornu_status pixels_file_try(const pixels_wanted *wanted, int64_t sample, pixels_file *out);
-void pixels_file_close(pixels_file *f);
 /* Does the file claim to hold sample `i` of the image in its current version? */
 bool pixels_file_has(const pixels_file *f, int64_t i);
 /* Read sample `i` to `at`; false if it is not complete. *earlier: an earlier run wrote it, and this

@@ -35,8 +35,6 @@ cornu_status keras_group(const cornu_model *m, int index, char **out);
 /* Numbers of the slot variables in the order in which Keras keeps them; returns how many.
    `order` has room for all variables. */
 int keras_slot_order(const cornu_model *m, int *order);
-/* True if the optimizer has its learning rate as a variable (not with a schedule). */
-bool keras_keeps_rate(const cornu_model *m);
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
@@ -60,14 +58,6 @@ cornu_status keras_read_weight_names(tensor_file *f, const cornu_model *m);
    by class and order; additional weights of such a layer are named "LAYER/weight 3", all other
    tensors are left out. The file may lack layers, and shapes may differ. */
 cornu_status keras_read_partners(tensor_file *f, const cornu_model *m, bool by_name);
-/* True if the file has Keras 3's layout. */
-bool keras_is_native(const tensor_file *f);
-/* The attribute NAME of a group, or NAME0, NAME1, ... one after the other. Never NULL. */
-cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
-                             json_t **out);
-/* The JSON object of a file's metadata; `key` is named where it is none. */
-cornu_status keras_parse_json(const tensor_file *f, const char *key, const char *json,
-                              json_t **out);
 
 /* ---- writing ---------------------------------------------------------------------------- */
 

@@ -15,7 +15,8 @@ bool keras_path_holds_weights(const char *path)
     return path_has_ending(path, ".weights.h5");
 }
 
-bool keras_keeps_rate(const cornu_model *m)
+/* True if the optimizer has its learning rate as a variable (not with a schedule). */
+static bool keras_keeps_rate(const cornu_model *m)
 {
     return m->optimizer.learning_rate.id == SCHEDULE_CONSTANT;
 }

@@ -27,7 +27,9 @@ static cornu_status fail_entry(const tensor_file *f, const char *key, const char
                        found);
 }
 
-cornu_status keras_parse_json(const tensor_file *f, const char *key, const char *json, json_t **out)
+/* The JSON object of a file's metadata; `key` is named where it is none. */
+static cornu_status keras_parse_json(const tensor_file *f, const char *key, const char *json,
+                                     json_t **out)
 {
     json_error_t error;
     *out = NULL;
@@ -149,8 +151,9 @@ static cornu_status add_listed(const tensor_file *f, const char *key, json_t *li
                : CORNU_OK;
 }
 
-cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
-                             json_t **out)
+/* The attribute NAME of a group, or NAME0, NAME1, ... one after the other. Never NULL. */
+static cornu_status keras_read_list(const tensor_file *f, const char *group, const char *name,
+                                    json_t **out)
 {
     bool found = false, more = true;
     *out = json_array();
@@ -396,7 +399,8 @@ static cornu_status rename_tensors(tensor_file *f, const cornu_model *m, const k
     return tensor_file_check_names(f);
 }
 
-bool keras_is_native(const tensor_file *f)
+/* True if the file has Keras 3's layout. */
+static bool keras_is_native(const tensor_file *f)
 {
     return !tensor_file_metadata(f, "model_weights@layer_names") &&
            !tensor_file_metadata(f, "model_weights@layer_names0") &&

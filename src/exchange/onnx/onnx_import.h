@@ -51,25 +51,8 @@ cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
 /* Append a layer whose options are YAML made only of cornu's numbers and words. */
 cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Weight `number` of the layer that was added last comes from this tensor. */
-cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
-                             weight_form form);
-/* The node `ahead` after it, if it is of this kind and reads `reads`; *other: its other input. */
-const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
-                                    const char *reads, const char **other);
 /* The current node and `ahead` nodes after it have become layers. */
 cornu_status onnx_done(onnx_import *im, size_t ahead);
-cornu_status onnx_want_image(const onnx_import *im);
-/* True if this constant of floats has `count` numbers for the last dimension of the current
-   value, and does not change its shape. */
-bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count);
-/* True if the constant is a single float that does not change the shape of the current value;
- *value gets it. */
-bool onnx_is_number(const onnx_import *im, const char *name, double *value);
-bool onnx_is_near(const onnx_import *im, const char *name, double value);
-cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
-/* Zeros around the image, where the window's padding is no "same". */
-cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same);
 
 /* ---- messages (onnx_import_messages.c) ---- */
 

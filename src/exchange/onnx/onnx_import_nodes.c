@@ -31,8 +31,8 @@ cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *forma
 }
 
 /* Weight `number` of the layer that was added last comes from this tensor. */
-cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
-                             weight_form form)
+static cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
+                                    weight_form form)
 {
     const cornu_model *m = im->model;
     const layer *l = m->layers[m->layer_count - 1];
@@ -56,8 +56,9 @@ cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProt
     return CORNU_OK;
 }
 
-const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
-                                    const char *reads, const char **other)
+/* The node `ahead` after it, if it is of this kind and reads `reads`; *other: its other input. */
+static const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
+                                           const char *reads, const char **other)
 {
     if (im->at + ahead >= im->node_count)
         return NULL;
@@ -79,7 +80,7 @@ cornu_status onnx_done(onnx_import *im, size_t ahead)
     return CORNU_OK;
 }
 
-cornu_status onnx_want_image(const onnx_import *im)
+static cornu_status onnx_want_image(const onnx_import *im)
 {
     if (im->order == ORDER_FIRST)
         return CORNU_OK;
@@ -92,13 +93,17 @@ static bool keeps_rank(const onnx_import *im, const Onnx__TensorProto *t)
     return t->n_dims <= (size_t)im->model->output.rank + 1;
 }
 
-bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count)
+/* True if this constant of floats has `count` numbers for the last dimension of the current
+   value, and does not change its shape. */
+static bool onnx_is_row(const onnx_import *im, const Onnx__TensorProto *t, int64_t count)
 {
     return onnx_floats(t) == count && t->n_dims >= 1 && t->dims[t->n_dims - 1] == count &&
            keeps_rank(im, t);
 }
 
-bool onnx_is_number(const onnx_import *im, const char *name, double *value)
+/* True if the constant is a single float that does not change the shape of the current value;
+ *value gets it. */
+static bool onnx_is_number(const onnx_import *im, const char *name, double *value)
 {
     const Onnx__TensorProto *t = onnx_constant_of(im, name);
     if (onnx_floats(t) != 1 || !keeps_rank(im, t))
@@ -107,13 +112,13 @@ bool onnx_is_number(const onnx_import *im, const char *name, double *value)
     return isfinite(*value);
 }
 
-bool onnx_is_near(const onnx_import *im, const char *name, double value)
+static bool onnx_is_near(const onnx_import *im, const char *name, double value)
 {
     double found;
     return onnx_is_number(im, name, &found) && fabs(found - value) < 1e-6;
 }
 
-cornu_status onnx_add_reshape(onnx_import *im, const shape *target)
+static cornu_status onnx_add_reshape(onnx_import *im, const shape *target)
 {
     char list[160] = "";
     for (int i = 0; i < target->rank; i++)
@@ -123,7 +128,7 @@ cornu_status onnx_add_reshape(onnx_import *im, const shape *target)
 }
 
 /* Zeros around the image, where the window's padding is no "same". */
-cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same)
+static cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same)
 {
     if (same || (w->before[0] | w->before[1] | w->after[0] | w->after[1]) == 0)
         return CORNU_OK;

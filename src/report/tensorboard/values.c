@@ -271,7 +271,8 @@ static cornu_status fill_graph(graph *g)
     return CORNU_OK;
 }
 
-cornu_status tensorboard_pack_operations(const measured_step *m, void **packed, size_t *size)
+/* The operations of a measured step, for event_file_operations; release them with free(). */
+static cornu_status tensorboard_pack_operations(const measured_step *m, void **packed, size_t *size)
 {
     graph g;
     cornu_status status;

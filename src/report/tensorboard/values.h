@@ -21,8 +21,6 @@ typedef struct measured_step {
     const kernel_choice *choices; /* [op_count] */
     const double *seconds;        /* [op_count]; 0: no time of its own */
 } measured_step;
-/* Its operations, for event_file_operations; to be released with free(). */
-cornu_status tensorboard_pack_operations(const measured_step *m, void **packed, size_t *size);
 /* The same as an event. */
 cornu_status tensorboard_add_operations(event_file *f, const measured_step *m, int64_t step);
 /* Optimizer and loss with their numbers, batch_size, epochs and seed. */

@@ -78,7 +78,8 @@ static bool waits(const char *call)
     return false;
 }
 
-bool opencl_is_lost(cl_int error, const char *call)
+/* True if this error of this call means that the device can no longer be used. */
+static bool opencl_is_lost(cl_int error, const char *call)
 {
     switch (error) {
     case CL_DEVICE_NOT_AVAILABLE:

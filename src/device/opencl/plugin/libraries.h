@@ -30,8 +30,6 @@ cornu_status opencl_library_get(const opencl_library **out);
 
 /* "CL_OUT_OF_RESOURCES" */
 const char *opencl_error_name(cl_int error);
-/* True if this error of this call means that the device can no longer be used. */
-bool opencl_is_lost(cl_int error, const char *call);
 /* CORNU_OK, or CORNU_DEVICE (CORNU_OUT_OF_MEMORY if memory ran out) with `name`, the call and
    the error: "device opencl:0: clFinish: the device is lost: CL_OUT_OF_RESOURCES (-5)". `call`
    may include its arguments. */
