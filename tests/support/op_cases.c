@@ -246,6 +246,9 @@ static void add_plain(const shape *s)
     c = add(OP_SCALE);
     *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.scale = {1.0f / 127.5f, -1}};
     label(c, "");
+    c = add(OP_ADD);
+    *c = (op_case){.kind = c->kind, .in = {*s, *s}, .out = {*s}};
+    label(c, "");
     c = add(OP_SQUARE_SUM);
     *c = (op_case){.kind = c->kind, .in = {*s}, .out = {shape1(3)}, .a.norm.slot = 1};
     label(c, "");

@@ -26,7 +26,7 @@ double op_case_flops(const op_case *c);
 bool op_case_is_small(const op_case *c);
 
 /* If the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
-enum { NAN_KINDS = 11 };
+enum { NAN_KINDS = 12 };
 extern const op_kind nan_kinds[NAN_KINDS];
 
 /* The outputs of an operation. */

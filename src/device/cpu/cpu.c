@@ -33,6 +33,7 @@ KERNELS(batch_norm_backward, &cpu_batch_norm_backward);
 KERNELS(layer_norm_forward, &cpu_layer_norm_forward);
 KERNELS(layer_norm_backward, &cpu_layer_norm_backward);
 KERNELS(scale, &cpu_scale);
+KERNELS(add, &cpu_add);
 KERNELS(pad, &cpu_pad);
 KERNELS(crop, &cpu_crop);
 KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);

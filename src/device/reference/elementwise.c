@@ -79,7 +79,7 @@ cornu_status reference_dropout(const op_run *r)
     return CORNU_OK;
 }
 
-/* ---- scale, pad, crop -------------------------------------------------------------------- */
+/* ---- scale, add, pad, crop --------------------------------------------------------------- */
 
 cornu_status reference_scale(const op_run *r)
 {
@@ -87,6 +87,14 @@ cornu_status reference_scale(const op_run *r)
     float scale = r->op->a.scale.scale, offset = r->op->a.scale.offset;
     for (int64_t i = 0; i < count; i++)
         r->out[0][i] = r->in[0][i] * scale + offset;
+    return CORNU_OK;
+}
+
+cornu_status reference_add(const op_run *r)
+{
+    int64_t count = OP_OUT(r->plan, r->op, 0)->count;
+    for (int64_t i = 0; i < count; i++)
+        r->out[0][i] = r->in[0][i] + r->in[1][i];
     return CORNU_OK;
 }
 

@@ -377,6 +377,15 @@ static void export_scale(onnx_export *e, const op *o)
                    onnx_constant(e, onnx_name(e, y, "offset"), 0, o->a.scale.offset), y);
 }
 
+/* In the order of dimensions that a has. */
+static void export_add(onnx_export *e, const op *o)
+{
+    bool first;
+    const char *a = onnx_either(e, o->in[0], &first);
+    const char *b = first ? onnx_channels_first(e, o->in[1]) : onnx_plain(e, o->in[1]);
+    onnx_apply(e, "Add", a, b, onnx_result(e, o->out[0], first));
+}
+
 /* gamma, or ones; beta, or zeros. */
 static const char *weight_or(onnx_export *e, tensor_ref t, const char *name, int64_t channels,
                              float value)
@@ -459,6 +468,7 @@ static export_function *const functions[OP_COUNT] = {
     [OP_BATCH_NORM_INFERENCE] = export_batch_norm,
     [OP_LAYER_NORM_FORWARD] = export_layer_norm,
     [OP_SCALE] = export_scale,
+    [OP_ADD] = export_add,
     [OP_PAD] = export_pad,
 };
 

@@ -103,6 +103,15 @@ static void add(const float *x, float *sum, int64_t count)
         sum[i] += x[i];
 }
 
+static void sum_of_two(const float *a, const float *b, float *y, int64_t count)
+{
+    int64_t i = 0;
+    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
+        vec_store(y + i, vec_load(a + i) + vec_load(b + i));
+    for (; i < count; i++)
+        y[i] = a[i] + b[i];
+}
+
 /* LANES separate sums: the additions of one do not wait for those of another. */
 static double square_sum(const float *x, int64_t count)
 {
@@ -124,6 +133,7 @@ const element_kernels ISA(cpu_element_kernels) = {
     .activate_back = back,
     .scale = scale,
     .add = add,
+    .sum = sum_of_two,
     .square_sum = square_sum,
 };
 

@@ -23,6 +23,8 @@ typedef struct element_kernels {
     void (*scale)(const float *x, float *y, int64_t count, float scale, float offset);
     /* sum += x */
     void (*add)(const float *x, float *sum, int64_t count);
+    /* y = a + b */
+    void (*sum)(const float *a, const float *b, float *y, int64_t count);
     /* sum of x * x, in doubles */
     double (*square_sum)(const float *x, int64_t count);
 } element_kernels;

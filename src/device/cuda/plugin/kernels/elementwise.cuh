@@ -121,6 +121,21 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_scale(scale_
         p.y[packs * 4 + i] = p.x[packs * 4 + i] * p.scale + p.offset;
 }
 
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_add(add_params p)
+{
+    int64_t packs = p.count / 4;
+    for (EACH(i, packs)) {
+        float4 a = load4(p.a, i * 4), b = load4(p.b, i * 4);
+        a.x += b.x;
+        a.y += b.y;
+        a.z += b.z;
+        a.w += b.w;
+        store4(p.y, i * 4, a);
+    }
+    for (EACH(i, p.count - packs * 4))
+        p.y[packs * 4 + i] = p.a[packs * 4 + i] + p.b[packs * 4 + i];
+}
+
 /* Element i, kept where its random number is at least the rate. */
 static __device__ inline float drop(const dropout_params &p, float x, uint32_t bits, float scale,
                                     int64_t i)

@@ -55,6 +55,13 @@ typedef struct scale_params {
     float scale, offset;
 } scale_params;
 
+/* y = a + b */
+typedef struct add_params {
+    const float *a, *b;
+    float *y; /* may be a or b */
+    int64_t count;
+} add_params;
+
 /* Four elements of one Philox block at a time. The backward pass also applies the derivative of
    an activation before the dropout. */
 typedef struct dropout_params {

@@ -174,7 +174,7 @@ static const gpu_kernel fused = {
 static const gpu_kernel dropout_alone = {.name = "philox", .enqueue = enqueue};
 const gpu_kernel *const cuda_dropout[] = {&fused, &dropout_alone, NULL};
 
-/* ---- scale, pad, crop -------------------------------------------------------------------- */
+/* ---- scale, add, pad, crop --------------------------------------------------------------- */
 
 static cornu_status enqueue_scale(const gpu_op *r)
 {
@@ -184,6 +184,15 @@ static cornu_status enqueue_scale(const gpu_op *r)
                       .scale = r->op->a.scale.scale,
                       .offset = r->op->a.scale.offset};
     return cuda_launch(r->g, CUDA_scale, cuda_element_grid(p.count), &p);
+}
+
+static cornu_status enqueue_add(const gpu_op *r)
+{
+    add_params p = {.a = (const float *)r->in[0],
+                    .b = (const float *)r->in[1],
+                    .y = (float *)r->out[0],
+                    .count = GPU_OUT(r, 0)->count};
+    return cuda_launch(r->g, CUDA_add, cuda_element_grid(p.count), &p);
 }
 
 static cornu_status copy(const gpu_op *r, cuda_function function)
@@ -215,9 +224,11 @@ static cornu_status enqueue_crop(const gpu_op *r)
 }
 
 static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};
+static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
 const gpu_kernel *const cuda_scale[] = {&scale, NULL};
+const gpu_kernel *const cuda_add[] = {&add, NULL};
 const gpu_kernel *const cuda_pad[] = {&pad, NULL};
 const gpu_kernel *const cuda_crop[] = {&crop, NULL};
 

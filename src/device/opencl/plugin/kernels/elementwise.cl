@@ -1,6 +1,6 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Elementwise operations: activations, SCALE, DROPOUT, PAD, CROP. */
+/* Elementwise operations: activations, SCALE, ADD, DROPOUT, PAD, CROP. */
 #include "base/philox.h"
 #include "device/opencl/plugin/kernels/activation.h"
 #include "device/opencl/plugin/kernels/shared.h"
@@ -36,6 +36,17 @@ KERNEL(scale, WORK_ITEMS)
     AT(y);
     for (EACH(i, FOURS(count)))
         store4(y, i, count, load4(x, i, count) * factor + offset);
+}
+
+/* y = a + b; y may be one of them */
+KERNEL(add, WORK_ITEMS)
+(IN(float, a), IN(float, b), OUT(float, y), const long count)
+{
+    AT(a);
+    AT(b);
+    AT(y);
+    for (EACH(i, FOURS(count)))
+        store4(y, i, count, load4(a, i, count) + load4(b, i, count));
 }
 
 /* ---- dropout ------------------------------------------------------------------------------ */

@@ -100,7 +100,7 @@ static const gpu_kernel fused = {
 static const gpu_kernel alone = {.name = "philox", .enqueue = enqueue_dropout};
 const gpu_kernel *const opencl_dropout[] = {&fused, &alone, NULL};
 
-/* ---- scale, pad, crop -------------------------------------------------------------------- */
+/* ---- scale, add, pad, crop --------------------------------------------------------------- */
 
 static cornu_status enqueue_scale(const gpu_op *r)
 {
@@ -108,6 +108,13 @@ static cornu_status enqueue_scale(const gpu_op *r)
     return OPENCL_LAUNCH(r->g, OPENCL_scale, opencl_element_grid(count), A_ADDRESS(r->in[0]),
                          A_ADDRESS(r->out[0]), A_LONG(count), A_FLOAT(r->op->a.scale.scale),
                          A_FLOAT(r->op->a.scale.offset));
+}
+
+static cornu_status enqueue_add(const gpu_op *r)
+{
+    int64_t count = GPU_OUT(r, 0)->count;
+    return OPENCL_LAUNCH(r->g, OPENCL_add, opencl_element_grid(count), A_ADDRESS(r->in[0]),
+                         A_ADDRESS(r->in[1]), A_ADDRESS(r->out[0]), A_LONG(count));
 }
 
 static cornu_status copy(const gpu_op *r, opencl_function function)
@@ -132,9 +139,11 @@ static cornu_status enqueue_crop(const gpu_op *r)
 }
 
 static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};
+static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
 const gpu_kernel *const opencl_scale[] = {&scale, NULL};
+const gpu_kernel *const opencl_add[] = {&add, NULL};
 const gpu_kernel *const opencl_pad[] = {&pad, NULL};
 const gpu_kernel *const opencl_crop[] = {&crop, NULL};
 
