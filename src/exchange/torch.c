@@ -74,39 +74,39 @@ static bool has_order(const shape *s)
     return s->rank == 3 && s->dim[2] > 1 && s->dim[0] * s->dim[1] > 1;
 }
 
-static cornu_status fail_reshape(const layer *l)
+static cornu_status fail_reshape(const layer *l, const shape *in, const shape *out)
 {
     char from[128], to[128];
     return status_fail(CORNU_UNSUPPORTED,
                        "%s: found a Reshape from %s to %s, whose numbers PyTorch has in another "
                        "order; expected no images of several channels before or behind it",
-                       l->name, shape_show(&l->in, false, from), shape_show(&l->out, false, to));
+                       l->name, shape_show(in, false, from), shape_show(out, false, to));
 }
 
-/* Follow the order of elements through a Flatten or a Reshape. */
-static cornu_status follow(const layer *l, int64_t flat[3])
+/* Follow the order of elements from `in` to `out` through a Flatten or a Reshape. */
+static cornu_status follow(const layer *l, const shape *in, const shape *out, int64_t flat[3])
 {
     bool reshapes = strcmp(l->kind->name, "Reshape") == 0, was_flat = flat[2] > 0;
-    if ((!reshapes && strcmp(l->kind->name, "Flatten") != 0) || shape_equal(&l->in, &l->out))
+    if ((!reshapes && strcmp(l->kind->name, "Flatten") != 0) || shape_equal(in, out))
         return CORNU_OK;
-    if (has_order(&l->in) && l->out.rank == 1) {
-        memcpy(flat, l->in.dim, 3 * sizeof *flat);
+    if (has_order(in) && out->rank == 1) {
+        memcpy(flat, in->dim, 3 * sizeof *flat);
         return CORNU_OK;
     }
-    bool back = was_flat && l->out.rank == 3 && memcmp(flat, l->out.dim, 3 * sizeof *flat) == 0;
-    if (!back && (was_flat || has_order(&l->in) || has_order(&l->out)))
-        return fail_reshape(l);
+    bool back = was_flat && out->rank == 3 && memcmp(flat, out->dim, 3 * sizeof *flat) == 0;
+    if (!back && (was_flat || has_order(in) || has_order(out)))
+        return fail_reshape(l, in, out);
     memset(flat, 0, 3 * sizeof *flat);
     return CORNU_OK;
 }
 
-/* A layer's module, if it has weights, and the order of its output. */
-static cornu_status add_module(const cornu_model *m, const layer *l, int64_t flat[3],
+/* The module of a node's layer, if it has weights, and the order of the node's output. */
+static cornu_status add_module(const cornu_model *m, const model_node *n, int64_t flat[3],
                                torch_module *modules, int *count)
 {
-    if (l->weight_count == 0)
-        return follow(l, flat);
-    TRY(make_module(m, l, flat, &modules[*count]));
+    if (n->layer->weight_count == 0)
+        return follow(n->layer, &m->nodes[n->inputs[0]].out, &n->out, flat);
+    TRY(make_module(m, n->layer, flat, &modules[*count]));
     if (modules[(*count)++].kind == TORCH_LINEAR)
         memset(flat, 0, 3 * sizeof *flat);
     return CORNU_OK;
@@ -116,12 +116,15 @@ static cornu_status add_module(const cornu_model *m, const layer *l, int64_t fla
    order than PyTorch's, or a layer has variables that no module has. The caller frees *out. */
 static cornu_status torch_modules(const cornu_model *m, torch_module **out, int *count)
 {
-    int64_t flat[3] = {0};
+    int64_t(*flat)[3] = NULL; /* [node_count] */
     *count = 0;
     TRY(memory_new((size_t)m->layer_count + 1, sizeof **out, "modules", out));
-    cornu_status status = CORNU_OK;
-    for (int i = 0; status == CORNU_OK && i < m->layer_count; i++)
-        status = add_module(m, m->layers[i], flat, *out, count);
+    cornu_status status = memory_new((size_t)m->node_count, sizeof *flat, "modules", &flat);
+    for (int i = 1; status == CORNU_OK && i < m->node_count; i++) {
+        memcpy(flat[i], flat[m->nodes[i].inputs[0]], sizeof *flat);
+        status = add_module(m, &m->nodes[i], flat[i], *out, count);
+    }
+    free(flat);
     if (status != CORNU_OK) {
         free(*out);
         *out = NULL;

@@ -107,39 +107,37 @@ static cornu_status chosen_name(const cornu_model *m, const char *name, const do
     return memory_copy_string(name, out);
 }
 
-static cornu_status check_shapes(const layer *l, const weight_spec *weights, int count)
+static cornu_status check_shapes(const layer_call *call)
 {
     char found[128];
-    for (int i = 0; i < count; i++)
-        if (shape_elements(&weights[i].shape) < 0)
-            return status_fail(CORNU_INVALID,
-                               "%s of shape %s is too large; expected at most 2^40 "
-                               "elements",
-                               weights[i].name, shape_show(&weights[i].shape, false, found));
-    if (l->out.rank < 1 || l->out.rank > SHAPE_MAX - 1)
+    for (int i = 0; i < call->weight_count; i++)
+        if (shape_elements(&call->weights[i].shape) < 0)
+            return status_fail(
+                CORNU_INVALID, "%s of shape %s is too large; expected at most 2^40 elements",
+                call->weights[i].name, shape_show(&call->weights[i].shape, false, found));
+    if (call->out.rank < 1 || call->out.rank > SHAPE_MAX - 1)
         return status_fail(CORNU_INVALID, "found %d output dimensions; expected 1 to %d",
-                           l->out.rank, SHAPE_MAX - 1);
-    if (shape_elements(&l->out) < 1)
+                           call->out.rank, SHAPE_MAX - 1);
+    if (shape_elements(&call->out) < 1)
         return status_fail(CORNU_INVALID,
-                           "output %s is too large or empty; expected 1 to 2^40 "
-                           "elements",
-                           shape_show(&l->out, false, found));
+                           "output %s is too large or empty; expected 1 to 2^40 elements",
+                           shape_show(&call->out, false, found));
     return CORNU_OK;
 }
 
-static cornu_status add_weights(cornu_model *m, const layer *l, const weight_spec *weights,
-                                int count)
+static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call *call)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < call->weight_count; i++) {
+        const weight_spec *w = &call->weights[i];
         const variable v = {
-            .shape = weights[i].shape,
-            .count = shape_elements(&weights[i].shape),
-            .trainable = weights[i].trainable,
+            .shape = w->shape,
+            .count = shape_elements(&w->shape),
+            .trainable = w->trainable,
             .of = -1,
-            .initializer = weights[i].initializer,
+            .initializer = w->initializer,
         };
         char *name = NULL;
-        TRY(memory_format(&name, "%s/%s", l->name, weights[i].name));
+        TRY(memory_format(&name, "%s/%s", l->name, w->name));
         TRY(model_add_variable(m, name, &v));
     }
     m->weight_count = m->variable_count;
@@ -181,27 +179,50 @@ static cornu_status check_input(cornu_model *m, const layer_kind *kind, const do
     return CORNU_OK;
 }
 
+/* Append a node: a call of `l` on the outputs of these nodes. */
+static cornu_status add_node(cornu_model *m, const layer *l, const int *inputs, int count,
+                             const shape *out)
+{
+    size_t capacity = (size_t)m->node_count;
+    model_node n = {.layer = l, .input_count = count, .out = *out};
+    TRY(memory_grow(&m->nodes, &capacity, capacity + 1, sizeof *m->nodes));
+    TRY(memory_new((size_t)count + 1, sizeof *n.inputs, l->name, &n.inputs));
+    memcpy(n.inputs, inputs, (size_t)count * sizeof *inputs);
+    m->nodes[m->node_count++] = n;
+    return CORNU_OK;
+}
+
+/* Compute the call's output and weights. */
+static cornu_status declare(layer *l, layer_call *call)
+{
+    cornu_status status = l->kind->declare(l, call);
+    if (status == CORNU_OK)
+        status = check_shapes(call);
+    return status == CORNU_OK
+               ? CORNU_OK
+               : doc_fail(l->where, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
+}
+
+/* Put the layer and its call behind the last node. */
 static cornu_status model_link(cornu_model *m, layer *l)
 {
-    weight_spec weights[LAYER_WEIGHTS_MAX];
-    int count = 0;
-    l->in = m->output;
-    cornu_status status = l->kind->declare(l, weights, &count);
-    if (status == CORNU_OK)
-        status = check_shapes(l, weights, count);
-    if (status != CORNU_OK)
-        return doc_fail(l->where, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
+    const int last = m->node_count - 1;
+    layer_call call = {.in = last < 0 ? NULL : &m->nodes[last].out, .inputs = last >= 0};
+    TRY(declare(l, &call));
+    l->node = m->node_count;
     l->first_variable = m->variable_count;
-    l->weight_count = count;
-    status = add_weights(m, l, weights, count);
+    l->weight_count = call.weight_count;
+    cornu_status status = add_weights(m, l, &call);
+    if (status == CORNU_OK)
+        status = add_node(m, l, &last, call.inputs, &call.out);
     if (status != CORNU_OK) {
         model_truncate_variables(m, l->first_variable);
         m->weight_count = m->variable_count;
         return status;
     }
     if (m->layer_count == 0)
-        m->input = l->out;
-    m->output = l->out;
+        m->input = call.out;
+    m->output = call.out;
     m->layers[m->layer_count++] = l;
     m->initialized = false;
     return CORNU_OK;

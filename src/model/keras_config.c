@@ -246,17 +246,18 @@ static json_t *batch_shape(const shape *s)
     return list;
 }
 
-/* The inbound_nodes of a layer of a Functional model, whose input is the output of `from`. */
-static json_t *inbound_nodes(const layer *from)
+/* The inbound_nodes of a layer of a Functional model, whose call is `n`. */
+static json_t *inbound_nodes(const cornu_model *m, const model_node *n)
 {
-    if (!from)
+    if (n->input_count == 0)
         return json_array();
+    const model_node *from = &m->nodes[n->inputs[0]];
     return json_pack("[{s:[{s:s, s:{s:o, s:s, s:[s, i, i]}}], s:{}}]", "args", "class_name",
                      "__keras_tensor__", "config", "shape", batch_shape(&from->out), "dtype",
-                     "float32", "keras_history", from->name, 0, 0, "kwargs");
+                     "float32", "keras_history", from->layer->name, 0, 0, "kwargs");
 }
 
-static json_t *layer_to_json(const layer *l, const layer *from, bool functional)
+static json_t *layer_to_json(const cornu_model *m, const layer *l)
 {
     json_t *config = json_pack("{s:s, s:s}", "name", l->name, "dtype", "float32");
     bool is_input = l->kind == layer_kind_find("InputLayer");
@@ -266,10 +267,10 @@ static json_t *layer_to_json(const layer *l, const layer *from, bool functional)
         return NULL;
     }
     json_t *out = config_keras_object("keras.layers", l->kind->name, config);
-    if (!out || !functional)
+    if (!out || !m->functional)
         return out;
     if (config_set(out, "name", json_string(l->name)) != CORNU_OK ||
-        config_set(out, "inbound_nodes", inbound_nodes(from)) != CORNU_OK) {
+        config_set(out, "inbound_nodes", inbound_nodes(m, &m->nodes[l->node])) != CORNU_OK) {
         json_decref(out);
         return NULL;
     }
@@ -280,7 +281,7 @@ static json_t *layers_to_json(const cornu_model *m)
 {
     json_t *list = json_array();
     for (int i = 0; list && i < m->layer_count; i++) {
-        json_t *l = layer_to_json(m->layers[i], i ? m->layers[i - 1] : NULL, m->functional);
+        json_t *l = layer_to_json(m, m->layers[i]);
         if (json_array_append_new(list, l) != 0) {
             json_decref(list);
             return NULL;

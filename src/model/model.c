@@ -34,6 +34,9 @@ void model_free(cornu_model *m)
 {
     if (!m)
         return;
+    for (int i = 0; i < m->node_count; i++)
+        free(m->nodes[i].inputs);
+    free(m->nodes);
     for (int i = 0; m->layers && i < m->layer_count; i++)
         layer_free(m->layers[i]);
     free(m->layers);
@@ -105,10 +108,10 @@ static bool passes_on(const layer *l)
 
 activation_kind model_output_activation(const cornu_model *m)
 {
-    int last = m->layer_count - 1;
-    while (last > 0 && passes_on(m->layers[last]))
-        last--;
-    return last >= 0 ? activation_of(m->layers[last]) : ACTIVATION_LINEAR;
+    int last = m->node_count - 1;
+    while (last > 0 && passes_on(m->nodes[last].layer))
+        last = m->nodes[last].inputs[0];
+    return last >= 0 ? activation_of(m->nodes[last].layer) : ACTIVATION_LINEAR;
 }
 
 /* ---- the range of samples --------------------------------------------------------------- */

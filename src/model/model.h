@@ -1,4 +1,4 @@
-/* A network: layers with shapes, the variables that hold its numbers, and its training
+/* A network: layers and the calls of them, the variables that hold its numbers, and its training
    configuration. */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -20,6 +20,16 @@ typedef struct weight_spec {
 } weight_spec;
 #define LAYER_WEIGHTS_MAX 4
 
+/* A call of a layer while it is declared: the shapes of its inputs, and what the layer makes of
+   them. */
+typedef struct layer_call {
+    const shape *in; /* [inputs], without the batch */
+    int inputs;
+    shape out;
+    weight_spec weights[LAYER_WEIGHTS_MAX];
+    int weight_count; /* 0 on entry */
+} layer_call;
+
 /* One option of a layer (or optimizer, loss, ...) and its place in the config struct. See
    config.h. */
 struct config_field;
@@ -37,12 +47,11 @@ typedef struct layer_kind {
     const char *base_name; /* stem of automatic names: "conv2d" */
     size_t config_size;
     const struct config_field *fields; /* NULL-ended */
-    /* Check the options, compute l->out from l->in, and declare weights (at most LAYER_WEIGHTS_MAX;
-       *count is 0 on entry). Errors say what was found and expected; the caller adds the layer's
-       name and place. */
-    cornu_status (*declare)(layer *l, weight_spec *weights, int *count);
-    /* Describe the forward pass. */
-    cornu_status (*emit)(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y);
+    /* Check the options, compute the call's output shape, and declare weights. Errors say what was
+       found and expected; the caller adds the layer's name and place. */
+    cornu_status (*declare)(layer *l, layer_call *call);
+    /* Describe the forward pass of a call on the tensors x. NULL: InputLayer. */
+    cornu_status (*emit)(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
     layer_range range;
@@ -52,10 +61,19 @@ struct layer {
     const layer_kind *kind;
     char *name; /* unique in the model: "conv2d_1" */
     void *config;
-    shape in, out;
     int first_variable, weight_count;
+    int node;         /* its call: an index into the model's nodes */
     const doc *where; /* place in the recipe, for messages; NULL without one */
 };
+
+/* A call of a layer on the outputs of earlier nodes. Layers own variables, nodes are the network:
+   what follows the data walks the nodes, what keeps or names weights walks the layers. */
+typedef struct model_node {
+    const layer *layer;
+    int *inputs; /* [input_count] numbers of earlier nodes; the InputLayer has none */
+    int input_count;
+    shape out; /* without the batch */
+} model_node;
 
 #define MODEL_METRICS_MAX CORNU_METRICS_MAX
 
@@ -66,6 +84,9 @@ struct cornu_model {
     bool published;  /* a built-in workload, as cornu_model_open made it */
     layer **layers;  /* the first is InputLayer */
     int layer_count;
+    model_node *nodes; /* in an order in which each comes after its inputs: the first is the model's
+                    input, the last its output */
+    int node_count;
     shape input, output;
     variable *variables; /* the layers' weights in order, then the optimizer's slots */
     int variable_count, weight_count;

@@ -117,7 +117,7 @@ static void add_layer(text *out, const cornu_model *m, const layer *l)
     char shown[400], name[480], output[128], count[32];
     cornu_printable(l->name, shown, sizeof shown);
     snprintf(name, sizeof name, "%s (%s)", shown, l->kind->name);
-    shape_show(&l->out, true, output);
+    shape_show(&m->nodes[l->node].out, true, output);
     summary_number(summary_parameters(m, l), count);
     add_row(out, "│", (const char *const[COLUMNS]){name, output, count});
 }

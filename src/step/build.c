@@ -29,38 +29,51 @@ static cornu_status add_gather(step_builder *b)
     if (p->mode == PLAN_TRAIN)
         o.a.gather.augment = b->options->augment;
     o.a.gather.standardize = b->options->standardize;
-    return builder_add(b, &o, m->layer_count > 0 ? m->layers[0]->name : "input");
+    return builder_add(b, &o, m->nodes[0].layer->name);
 }
 
-/* Add one layer's operations; its last tensor is called LAYER/output. */
-static cornu_status add_layer(step_builder *b, int number, tensor_ref *x)
+/* Add the operations of one node; `outputs` are the tensors of those before it. */
+static cornu_status emit_node(step_builder *b, const model_node *n, const tensor_ref *outputs,
+                              tensor_ref *y)
 {
-    const layer *l = b->plan->model->layers[number];
-    tensor_ref y = *x;
-    b->layer = l;
-    b->layer_number = number;
-    cornu_status status = l->kind->emit ? l->kind->emit(l, b, *x, &y) : CORNU_OK;
-    if (status != CORNU_OK)
-        return status_prefix(status, "%s", l->name);
-    if (y != *x) {
-        char *name;
-        TRY(memory_format(&name, "%s/output", l->name));
-        free(b->plan->tensors[y].name);
-        b->plan->tensors[y].name = name;
-    }
-    *x = y;
+    tensor_ref *x;
+    TRY(memory_new((size_t)n->input_count, sizeof *x, "plan", &x));
+    for (int i = 0; i < n->input_count; i++)
+        x[i] = outputs[n->inputs[i]];
+    b->node = n;
+    cornu_status status = n->layer->kind->emit(n->layer, b, x, y);
+    free(x);
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", n->layer->name);
+}
+
+/* Add one node; its output, unless it is that of a node before, is called LAYER/output. */
+static cornu_status add_node(step_builder *b, const model_node *n, const tensor_ref *outputs,
+                             tensor_ref *y)
+{
+    const int before = b->plan->tensor_count;
+    char *name;
+    TRY(emit_node(b, n, outputs, y));
+    if (*y < before)
+        return CORNU_OK;
+    TRY(memory_format(&name, "%s/output", n->layer->name));
+    free(b->plan->tensors[*y].name);
+    b->plan->tensors[*y].name = name;
     return CORNU_OK;
 }
 
 static cornu_status add_forward(step_builder *b)
 {
-    plan *p = b->plan;
+    const cornu_model *m = b->plan->model;
+    tensor_ref *outputs; /* [node_count] */
+    cornu_status status = CORNU_OK;
     TRY(add_gather(b));
-    tensor_ref x = p->input;
-    for (int i = 0; i < p->model->layer_count; i++)
-        TRY(add_layer(b, i, &x));
-    p->output = x;
-    return CORNU_OK;
+    TRY(memory_new((size_t)m->node_count, sizeof *outputs, "plan", &outputs));
+    outputs[0] = b->plan->input;
+    for (int i = 1; status == CORNU_OK && i < m->node_count; i++)
+        status = add_node(b, &m->nodes[i], outputs, &outputs[i]);
+    b->plan->output = outputs[m->node_count - 1];
+    free(outputs);
+    return status;
 }
 
 /* ---- loss and metrics -------------------------------------------------------------------- */

@@ -17,9 +17,8 @@ typedef struct tensor_notes {
 struct step_builder {
     plan *plan;
     const plan_options *options;
-    const layer *layer; /* the current one */
-    int layer_number;
-    tensor_notes *notes; /* [tensor_count] */
+    const model_node *node; /* the current call */
+    tensor_notes *notes;    /* [tensor_count] */
     size_t tensor_capacity, notes_capacity, op_capacity;
 };
 

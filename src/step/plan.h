@@ -76,7 +76,7 @@ typedef union op_attributes {
     struct {
         float rate;
         uint32_t stream;
-    } dropout; /* stream: index of the layer */
+    } dropout; /* stream: number of the node */
     struct {
         float momentum, epsilon;
     } batch_norm;

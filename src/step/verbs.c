@@ -10,12 +10,17 @@ shape emit_shape(const step_builder *b, tensor_ref x)
     return s;
 }
 
+shape emit_output(const step_builder *b)
+{
+    return b->node->out;
+}
+
 /* The variables are the plan's first tensors, in the model's order. */
 tensor_ref emit_weight(step_builder *b, int index)
 {
-    if (index < 0 || index >= b->layer->weight_count)
+    if (index < 0 || index >= b->node->layer->weight_count)
         return NO_TENSOR;
-    return b->layer->first_variable + index;
+    return b->node->layer->first_variable + index;
 }
 
 /* Mark x as read. The backward pass does not add gradients, so a tensor may be read only once. */
@@ -39,7 +44,7 @@ static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *
 {
     shape full;
     TRY(builder_batched(b, s, &full));
-    TRY(builder_buffer(b, &full, y, "%s/%s", b->layer->name, op_infos[o->kind].name));
+    TRY(builder_buffer(b, &full, y, "%s/%s", b->node->layer->name, op_infos[o->kind].name));
     o->out[0] = *y;
     for (int i = 0; i < OP_INPUTS_MAX; i++) {
         if (o->in[i] == NO_TENSOR)
@@ -47,7 +52,7 @@ static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *
         TRY(take(b, o->in[i]));
         b->notes[*y].needs_gradient |= b->notes[o->in[i]].needs_gradient;
     }
-    return builder_add(b, o, b->layer->name);
+    return builder_add(b, o, b->node->layer->name);
 }
 
 static cornu_status shape_fail(const step_builder *b, const char *what, tensor_ref found,
@@ -162,7 +167,7 @@ cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_
     }
     TRY(builder_batched(b, s, &full));
     TRY(take(b, x));
-    TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->layer->name));
+    TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->node->layer->name));
     b->notes[*y].needs_gradient = b->notes[x].needs_gradient;
     b->notes[x].reshaped = *y;
     return CORNU_OK;
@@ -198,7 +203,7 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
     op o = op_new(OP_DROPOUT);
     o.in[0] = x;
     o.a.dropout.rate = (float)rate;
-    o.a.dropout.stream = (uint32_t)b->layer_number;
+    o.a.dropout.stream = (uint32_t)(b->node - b->plan->model->nodes);
     return forward(b, &o, &s, y);
 }
 
@@ -206,8 +211,8 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
 static cornu_status batch_norm_outputs(step_builder *b, op *o, int64_t channels)
 {
     shape s = {.rank = 1, .dim = {channels}};
-    TRY(builder_buffer(b, &s, &o->out[1], "%s/mean", b->layer->name));
-    TRY(builder_buffer(b, &s, &o->out[2], "%s/inverse_deviation", b->layer->name));
+    TRY(builder_buffer(b, &s, &o->out[1], "%s/mean", b->node->layer->name));
+    TRY(builder_buffer(b, &s, &o->out[2], "%s/inverse_deviation", b->node->layer->name));
     o->out[3] = o->in[3];
     o->out[4] = o->in[4];
     return CORNU_OK;
@@ -255,7 +260,7 @@ static cornu_status extra_output(step_builder *b, op *o, const op_word *w, tenso
         s.rank--;
     else if (strcmp(w->shape, "columns") == 0)
         s = (shape){.rank = 1, .dim = {s.dim[s.rank - 1]}};
-    return builder_buffer(b, &s, out, "%s/%s", b->layer->name, w->name);
+    return builder_buffer(b, &s, out, "%s/%s", b->node->layer->name, w->name);
 }
 
 cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,

@@ -42,8 +42,8 @@ static cornu_status memory_numbers(const cornu_model *model, int64_t batch, text
     char parameters[16], shown[16];
     double activations = 0;
     TRY(session_memory(model, NULL, PLAN_TRAIN, batch, &need));
-    for (int i = 1; i < model->layer_count; i++)
-        activations += (double)shape_elements(&model->layers[i]->out) * sizeof(float);
+    for (int i = 1; i < model->node_count; i++)
+        activations += (double)shape_elements(&model->nodes[i].out) * sizeof(float);
     text_add(t, " Parameters: %s; activations: %s per sample\n",
              memory_human((double)need.copy, parameters), memory_human(activations, shown));
     TRY(step_numbers(model, batch, t));

@@ -11,10 +11,11 @@ static const config_field activation_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status activation_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status activation_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                    tensor_ref *y)
 {
     const activation_config *c = l->config;
-    return layer_emit_activation(b, x, c->activation, y);
+    return layer_emit_activation(b, x[0], c->activation, y);
 }
 
 static const char *const activation_samples[] = {
@@ -44,10 +45,10 @@ static const config_field relu_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status relu_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status relu_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     (void)l;
-    return emit_activation(b, x, (activation){.kind = ACTIVATION_RELU}, y);
+    return emit_activation(b, x[0], (activation){.kind = ACTIVATION_RELU}, y);
 }
 
 static const char *const relu_samples[] = {"7 | {}", "3,4,2 | {}", NULL};
@@ -73,11 +74,12 @@ static const config_field leaky_relu_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status leaky_relu_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status leaky_relu_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                    tensor_ref *y)
 {
     const leaky_relu_config *c = l->config;
     activation a = {.kind = ACTIVATION_LEAKY_RELU, .alpha = (float)c->negative_slope};
-    return emit_activation(b, x, a, y);
+    return emit_activation(b, x[0], a, y);
 }
 
 static const char *const leaky_relu_samples[] = {"7 | {}", "3,4,2 | {negative_slope: 0.1}", NULL};
@@ -102,11 +104,11 @@ static const config_field elu_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status elu_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status elu_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     const elu_config *c = l->config;
     activation a = {.kind = ACTIVATION_ELU, .alpha = (float)c->alpha};
-    return emit_activation(b, x, a, y);
+    return emit_activation(b, x[0], a, y);
 }
 
 static const char *const elu_samples[] = {"7 | {}", "3,4,2 | {alpha: 0.5}", NULL};
@@ -131,17 +133,18 @@ static const config_field softmax_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status softmax_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status softmax_declare(layer *l, layer_call *call)
 {
     softmax_config *c = l->config;
-    TRY(layer_wants_last_axis(l, &c->axis));
-    return layer_same_shape(l, weights, count);
+    TRY(layer_wants_last_axis(call, &c->axis));
+    return layer_same_shape(l, call);
 }
 
-static cornu_status softmax_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status softmax_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
 {
     (void)l;
-    return emit_activation(b, x, (activation){.kind = ACTIVATION_SOFTMAX}, y);
+    return emit_activation(b, x[0], (activation){.kind = ACTIVATION_SOFTMAX}, y);
 }
 
 static const char *const softmax_samples[] = {"6 | {}", "2,3,5 | {}", NULL};

@@ -28,7 +28,7 @@ static const config_field conv2d_fields[] = {
     OPTIONS_END,
 };
 
-static window2d conv2d_window(const layer *l)
+static window2d conv2d_window(const layer *l, const shape *in)
 {
     const conv2d_config *c = l->config;
     window2d w = {.groups = c->groups};
@@ -37,45 +37,47 @@ static window2d conv2d_window(const layer *l)
         w.stride[i] = c->strides[i];
         w.dilation[i] = c->dilation_rate[i];
     }
-    window_pad(&w, c->padding == LAYER_SAME, l->in.dim[0], l->in.dim[1]);
+    window_pad(&w, c->padding == LAYER_SAME, in->dim[0], in->dim[1]);
     return w;
 }
 
-static cornu_status conv2d_check(const layer *l)
+static cornu_status conv2d_check(const layer *l, const shape *in)
 {
     const conv2d_config *c = l->config;
     if ((c->strides[0] > 1 || c->strides[1] > 1) &&
         (c->dilation_rate[0] > 1 || c->dilation_rate[1] > 1))
         return status_fail(CORNU_INVALID, "found strides and dilation_rate above 1; expected at "
                                           "most one of them above 1");
-    if (l->in.dim[2] % c->groups != 0 || c->filters % c->groups != 0)
+    if (in->dim[2] % c->groups != 0 || c->filters % c->groups != 0)
         return status_fail(CORNU_INVALID,
                            "found %lld groups for %lld input channels and %lld filters; expected "
                            "a divisor of both",
-                           (long long)c->groups, (long long)l->in.dim[2], (long long)c->filters);
+                           (long long)c->groups, (long long)in->dim[2], (long long)c->filters);
     return CORNU_OK;
 }
 
-static cornu_status conv2d_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status conv2d_declare(layer *l, layer_call *call)
 {
     const conv2d_config *c = l->config;
-    TRY(layer_wants_image(l));
-    TRY(conv2d_check(l));
-    window2d w = conv2d_window(l);
-    TRY(layer_window_shape(l, &w, c->filters, &l->out));
-    shape kernel = {4, {w.kernel[0], w.kernel[1], l->in.dim[2] / c->groups, c->filters}};
-    layer_weight(weights, count, "kernel", kernel, c->kernel_initializer, true);
+    const shape *in = &call->in[0];
+    TRY(layer_wants_image(call));
+    TRY(conv2d_check(l, in));
+    window2d w = conv2d_window(l, in);
+    TRY(layer_window_shape(call, &w, c->filters));
+    shape kernel = {4, {w.kernel[0], w.kernel[1], in->dim[2] / c->groups, c->filters}};
+    layer_weight(call, "kernel", kernel, c->kernel_initializer, true);
     if (c->use_bias)
-        layer_weight(weights, count, "bias", (shape){1, {c->filters}}, c->bias_initializer, true);
+        layer_weight(call, "bias", (shape){1, {c->filters}}, c->bias_initializer, true);
     return CORNU_OK;
 }
 
-static cornu_status conv2d_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status conv2d_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     const conv2d_config *c = l->config;
-    window2d w = conv2d_window(l);
+    const shape in = emit_shape(b, x[0]);
+    const window2d w = conv2d_window(l, &in);
     tensor_ref bias = c->use_bias ? emit_weight(b, 1) : NO_TENSOR, z;
-    TRY(emit_conv2d(b, x, emit_weight(b, 0), bias, &w, &z));
+    TRY(emit_conv2d(b, x[0], emit_weight(b, 0), bias, &w, &z));
     return layer_emit_activation(b, z, c->activation, y);
 }
 

@@ -17,21 +17,13 @@ static const config_field input_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status input_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status input_declare(layer *l, layer_call *call)
 {
     const input_config *c = l->config;
     if (c->shape.rank == 0)
         return status_fail(CORNU_INVALID,
                            "found no shape; expected batch_shape, such as [null, 28, 28, 1]");
-    l->in = c->shape;
-    return layer_same_shape(l, weights, count);
-}
-
-static cornu_status input_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
-{
-    (void)l;
-    (void)b;
-    *y = x;
+    call->out = c->shape;
     return CORNU_OK;
 }
 
@@ -41,7 +33,6 @@ const layer_kind layer_InputLayer = {
     .config_size = sizeof(input_config),
     .fields = input_fields,
     .declare = input_declare,
-    .emit = input_emit,
     .samples =
         (const char *const[]){
             NULL}, /* the sample input shapes of other layers make an InputLayer */
@@ -66,24 +57,24 @@ static const config_field dense_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status dense_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status dense_declare(layer *l, layer_call *call)
 {
     const dense_config *c = l->config;
-    int last = l->in.rank - 1;
-    l->out = l->in;
-    l->out.dim[last] = c->units;
-    layer_weight(weights, count, "kernel", (shape){2, {l->in.dim[last], c->units}},
+    const int last = call->in[0].rank - 1;
+    call->out = call->in[0];
+    call->out.dim[last] = c->units;
+    layer_weight(call, "kernel", (shape){2, {call->in[0].dim[last], c->units}},
                  c->kernel_initializer, true);
     if (c->use_bias)
-        layer_weight(weights, count, "bias", (shape){1, {c->units}}, c->bias_initializer, true);
+        layer_weight(call, "bias", (shape){1, {c->units}}, c->bias_initializer, true);
     return CORNU_OK;
 }
 
-static cornu_status dense_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status dense_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     const dense_config *c = l->config;
     tensor_ref bias = c->use_bias ? emit_weight(b, 1) : NO_TENSOR, z;
-    TRY(emit_dense(b, x, emit_weight(b, 0), bias, &z));
+    TRY(emit_dense(b, x[0], emit_weight(b, 0), bias, &z));
     return layer_emit_activation(b, z, c->activation, y);
 }
 

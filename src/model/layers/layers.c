@@ -1,30 +1,31 @@
 /* Functions shared by the layers. */
 #include "model/layers/layers.h"
 
-cornu_status layer_wants_image(const layer *l)
+cornu_status layer_wants_image(const layer_call *call)
 {
     char found[128];
-    if (l->in.rank == 3)
+    if (call->in[0].rank == 3)
         return CORNU_OK;
     return status_fail(CORNU_INVALID, "found input %s; expected (height, width, channels)",
-                       shape_show(&l->in, false, found));
+                       shape_show(&call->in[0], false, found));
 }
 
-cornu_status layer_wants_last_axis(const layer *l, int64_t *axis)
+cornu_status layer_wants_last_axis(const layer_call *call, int64_t *axis)
 {
     /* Keras counts the batch as dimension 0, so the last one's number is the rank of a sample. */
-    if (*axis != -1 && *axis != l->in.rank)
+    if (*axis != -1 && *axis != call->in[0].rank)
         return status_fail(CORNU_INVALID, "found axis %lld; expected -1 (the last dimension)",
                            (long long)*axis);
     *axis = -1;
     return CORNU_OK;
 }
 
-cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out)
+cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels)
 {
+    shape *out = &call->out;
     *out = (shape){3, {0, 0, channels}};
     for (int i = 0; i < 2; i++) {
-        out->dim[i] = window_output(w, i, l->in.dim[i]);
+        out->dim[i] = window_output(w, i, call->in[0].dim[i]);
         if (out->dim[i] < 1) {
             char found[128];
             return status_fail(CORNU_INVALID,
@@ -32,16 +33,15 @@ cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t chann
                                "fits (or padding: same)",
                                (long long)(w->dilation[0] * (w->kernel[0] - 1) + 1),
                                (long long)(w->dilation[1] * (w->kernel[1] - 1) + 1),
-                               shape_show(&l->in, false, found));
+                               shape_show(&call->in[0], false, found));
         }
     }
     return CORNU_OK;
 }
 
-void layer_weight(weight_spec *weights, int *count, const char *name, shape s, initializer start,
-                  bool trainable)
+void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)
 {
-    weights[(*count)++] =
+    call->weights[call->weight_count++] =
         (weight_spec){.name = name, .shape = s, .initializer = start, .trainable = trainable};
 }
 
@@ -53,10 +53,9 @@ cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, 
     return CORNU_OK;
 }
 
-cornu_status layer_same_shape(layer *l, weight_spec *weights, int *count)
+cornu_status layer_same_shape(layer *l, layer_call *call)
 {
-    (void)weights;
-    (void)count;
-    l->out = l->in;
+    (void)l;
+    call->out = call->in[0];
     return CORNU_OK;
 }

@@ -6,18 +6,18 @@
 #include "model/model.h"
 
 /* Fail unless the input is an image, (height, width, channels). */
-cornu_status layer_wants_image(const layer *l);
-/* The output (height, width, channels) of a window over the input; fails where it does not fit. */
-cornu_status layer_window_shape(const layer *l, const window2d *w, int64_t channels, shape *out);
+cornu_status layer_wants_image(const layer_call *call);
+/* Set the output, (height, width, channels) of a window over the input; fails where it does not
+   fit. */
+cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels);
 /* Fail unless `axis` is the last dimension; it becomes -1. */
-cornu_status layer_wants_last_axis(const layer *l, int64_t *axis);
+cornu_status layer_wants_last_axis(const layer_call *call, int64_t *axis);
 /* Declare a weight. */
-void layer_weight(weight_spec *weights, int *count, const char *name, shape s, initializer start,
-                  bool trainable);
+void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable);
 /* Append the activation, unless it is linear. */
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 /* `declare` of layers that do not change the shape. */
-cornu_status layer_same_shape(layer *l, weight_spec *weights, int *count);
+cornu_status layer_same_shape(layer *l, layer_call *call);
 
 /* Numbers in LAYER_PADDINGS. */
 enum { LAYER_VALID, LAYER_SAME };

@@ -34,23 +34,22 @@ static const config_field batch_normalization_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status batch_normalization_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status batch_normalization_declare(layer *l, layer_call *call)
 {
     batch_normalization_config *c = l->config;
-    TRY(layer_wants_last_axis(l, &c->axis));
-    l->out = l->in;
-    shape channels = {1, {l->in.dim[l->in.rank - 1]}};
+    TRY(layer_wants_last_axis(call, &c->axis));
+    call->out = call->in[0];
+    shape channels = {1, {call->out.dim[call->out.rank - 1]}};
     if (c->scale)
-        layer_weight(weights, count, "gamma", channels, c->gamma_initializer, true);
+        layer_weight(call, "gamma", channels, c->gamma_initializer, true);
     if (c->center)
-        layer_weight(weights, count, "beta", channels, c->beta_initializer, true);
-    layer_weight(weights, count, "moving_mean", channels, c->moving_mean_initializer, false);
-    layer_weight(weights, count, "moving_variance", channels, c->moving_variance_initializer,
-                 false);
+        layer_weight(call, "beta", channels, c->beta_initializer, true);
+    layer_weight(call, "moving_mean", channels, c->moving_mean_initializer, false);
+    layer_weight(call, "moving_variance", channels, c->moving_variance_initializer, false);
     return CORNU_OK;
 }
 
-static cornu_status batch_normalization_emit(const layer *l, step_builder *b, tensor_ref x,
+static cornu_status batch_normalization_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                              tensor_ref *y)
 {
     const batch_normalization_config *c = l->config;
@@ -58,7 +57,7 @@ static cornu_status batch_normalization_emit(const layer *l, step_builder *b, te
     tensor_ref gamma = c->scale ? emit_weight(b, next++) : NO_TENSOR;
     tensor_ref beta = c->center ? emit_weight(b, next++) : NO_TENSOR;
     tensor_ref mean = emit_weight(b, next++), variance = emit_weight(b, next);
-    return emit_batch_norm(b, x, gamma, beta, mean, variance, c->momentum, c->epsilon, y);
+    return emit_batch_norm(b, x[0], gamma, beta, mean, variance, c->momentum, c->epsilon, y);
 }
 
 static const char *const batch_normalization_samples[] = {
@@ -105,27 +104,27 @@ static const config_field layer_normalization_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status layer_normalization_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status layer_normalization_declare(layer *l, layer_call *call)
 {
     layer_normalization_config *c = l->config;
-    TRY(layer_wants_last_axis(l, &c->axis));
-    l->out = l->in;
-    shape columns = {1, {l->in.dim[l->in.rank - 1]}};
+    TRY(layer_wants_last_axis(call, &c->axis));
+    call->out = call->in[0];
+    shape columns = {1, {call->out.dim[call->out.rank - 1]}};
     if (c->scale)
-        layer_weight(weights, count, "gamma", columns, c->gamma_initializer, true);
+        layer_weight(call, "gamma", columns, c->gamma_initializer, true);
     if (c->center)
-        layer_weight(weights, count, "beta", columns, c->beta_initializer, true);
+        layer_weight(call, "beta", columns, c->beta_initializer, true);
     return CORNU_OK;
 }
 
-static cornu_status layer_normalization_emit(const layer *l, step_builder *b, tensor_ref x,
+static cornu_status layer_normalization_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                              tensor_ref *y)
 {
     const layer_normalization_config *c = l->config;
     int next = 0;
     tensor_ref gamma = c->scale ? emit_weight(b, next++) : NO_TENSOR;
     tensor_ref beta = c->center ? emit_weight(b, next) : NO_TENSOR;
-    return emit_operation(b, "layer_norm_forward", (const tensor_ref[]){x, gamma, beta}, 3,
+    return emit_operation(b, "layer_norm_forward", (const tensor_ref[]){x[0], gamma, beta}, 3,
                           (const double[EMIT_REALS]){c->epsilon}, y);
 }
 

@@ -26,7 +26,7 @@ static const config_field pool_fields[] = {
     OPTIONS_END,
 };
 
-static window2d pool_window(const layer *l)
+static window2d pool_window(const layer *l, const shape *in)
 {
     const pool_config *c = l->config;
     window2d w = {.dilation = {1, 1}, .groups = 1};
@@ -34,24 +34,24 @@ static window2d pool_window(const layer *l)
         w.kernel[i] = c->pool_size[i];
         w.stride[i] = c->strides[0] == 0 ? c->pool_size[i] : c->strides[i];
     }
-    window_pad(&w, c->padding == LAYER_SAME, l->in.dim[0], l->in.dim[1]);
+    window_pad(&w, c->padding == LAYER_SAME, in->dim[0], in->dim[1]);
     return w;
 }
 
-static cornu_status pool_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status pool_declare(layer *l, layer_call *call)
 {
-    (void)weights;
-    (void)count;
-    TRY(layer_wants_image(l));
-    window2d w = pool_window(l);
-    return layer_window_shape(l, &w, l->in.dim[2], &l->out);
+    TRY(layer_wants_image(call));
+    window2d w = pool_window(l, &call->in[0]);
+    return layer_window_shape(call, &w, call->in[0].dim[2]);
 }
 
 /* MaxPooling2D: the largest value of each window; padding is never the maximum. */
-static cornu_status max_pooling2d_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status max_pooling2d_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                       tensor_ref *y)
 {
-    window2d w = pool_window(l);
-    return emit_max_pool(b, x, &w, y);
+    const shape in = emit_shape(b, x[0]);
+    const window2d w = pool_window(l, &in);
+    return emit_max_pool(b, x[0], &w, y);
 }
 
 const layer_kind layer_MaxPooling2D = {
@@ -65,11 +65,12 @@ const layer_kind layer_MaxPooling2D = {
 };
 
 /* AveragePooling2D: the mean over the elements of each window that lie inside the image. */
-static cornu_status average_pooling2d_emit(const layer *l, step_builder *b, tensor_ref x,
+static cornu_status average_pooling2d_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                            tensor_ref *y)
 {
-    window2d w = pool_window(l);
-    return emit_average_pool(b, x, &w, y);
+    const shape in = emit_shape(b, x[0]);
+    const window2d w = pool_window(l, &in);
+    return emit_average_pool(b, x[0], &w, y);
 }
 
 const layer_kind layer_AveragePooling2D = {
@@ -93,26 +94,25 @@ static const config_field global_average_pooling2d_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status global_average_pooling2d_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status global_average_pooling2d_declare(layer *l, layer_call *call)
 {
     const global_pooling2d_config *c = l->config;
-    (void)weights;
-    (void)count;
-    TRY(layer_wants_image(l));
-    int64_t channels = l->in.dim[2];
-    l->out = c->keepdims ? (shape){3, {1, 1, channels}} : (shape){1, {channels}};
+    TRY(layer_wants_image(call));
+    int64_t channels = call->in[0].dim[2];
+    call->out = c->keepdims ? (shape){3, {1, 1, channels}} : (shape){1, {channels}};
     return CORNU_OK;
 }
 
-static cornu_status global_average_pooling2d_emit(const layer *l, step_builder *b, tensor_ref x,
-                                                  tensor_ref *y)
+static cornu_status global_average_pooling2d_emit(const layer *l, step_builder *b,
+                                                  const tensor_ref *x, tensor_ref *y)
 {
-    const int64_t height = l->in.dim[0], width = l->in.dim[1];
+    const shape in = emit_shape(b, x[0]), out = emit_output(b);
     const window2d whole = {
-        .kernel = {height, width}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+        .kernel = {in.dim[0], in.dim[1]}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
     tensor_ref z;
-    TRY(emit_average_pool(b, x, &whole, &z));
-    return emit_reshape(b, z, &l->out, y);
+    (void)l;
+    TRY(emit_average_pool(b, x[0], &whole, &z));
+    return emit_reshape(b, z, &out, y);
 }
 
 static const char *const global_average_pooling2d_samples[] = {

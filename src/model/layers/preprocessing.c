@@ -12,10 +12,11 @@ static const config_field rescaling_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status rescaling_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status rescaling_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                   tensor_ref *y)
 {
     const rescaling_config *c = l->config;
-    return emit_scale(b, x, c->scale, c->offset, y);
+    return emit_scale(b, x[0], c->scale, c->offset, y);
 }
 
 static const char *const rescaling_samples[] = {

@@ -14,12 +14,13 @@ static const config_field dropout_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status dropout_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status dropout_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
 {
     const dropout_config *c = l->config;
     if (c->rate > 0)
-        return emit_dropout(b, x, c->rate, y);
-    *y = x;
+        return emit_dropout(b, x[0], c->rate, y);
+    *y = x[0];
     return CORNU_OK;
 }
 

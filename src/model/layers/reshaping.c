@@ -7,17 +7,19 @@ static const config_field flatten_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status flatten_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status flatten_declare(layer *l, layer_call *call)
 {
-    (void)weights;
-    (void)count;
-    l->out = (shape){1, {shape_elements(&l->in)}};
+    (void)l;
+    call->out = (shape){1, {shape_elements(&call->in[0])}};
     return CORNU_OK;
 }
 
-static cornu_status flatten_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status flatten_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
 {
-    return emit_reshape(b, x, &l->out, y);
+    const shape out = emit_output(b);
+    (void)l;
+    return emit_reshape(b, x[0], &out, y);
 }
 
 static const char *const flatten_samples[] = {
@@ -48,14 +50,12 @@ static const config_field reshape_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status reshape_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status reshape_declare(layer *l, layer_call *call)
 {
     const reshape_config *c = l->config;
     shape target = c->target_shape;
     int open = -1;
     char from[128], to[128];
-    (void)weights;
-    (void)count;
     for (int i = 0; i < target.rank; i++) {
         if (target.dim[i] == 0 || (target.dim[i] < 0 && open >= 0))
             return status_fail(CORNU_INVALID,
@@ -65,22 +65,26 @@ static cornu_status reshape_declare(layer *l, weight_spec *weights, int *count)
         if (target.dim[i] < 0)
             open = i;
     }
-    l->out = target;
+    call->out = target;
     if (open >= 0)
-        l->out.dim[open] = 1;
-    int64_t total = shape_elements(&l->in), known = shape_elements(&l->out);
+        call->out.dim[open] = 1;
+    int64_t total = shape_elements(&call->in[0]), known = shape_elements(&call->out);
     if (open >= 0 && known > 0)
-        l->out.dim[open] = total / known;
-    if (target.rank == 0 || shape_elements(&l->out) != total)
-        return status_fail(
-            CORNU_INVALID, "found target_shape %s for input %s; expected a shape of %lld elements",
-            shape_show(&target, false, to), shape_show(&l->in, false, from), (long long)total);
+        call->out.dim[open] = total / known;
+    if (target.rank == 0 || shape_elements(&call->out) != total)
+        return status_fail(CORNU_INVALID,
+                           "found target_shape %s for input %s; expected a shape of %lld elements",
+                           shape_show(&target, false, to), shape_show(&call->in[0], false, from),
+                           (long long)total);
     return CORNU_OK;
 }
 
-static cornu_status reshape_emit(const layer *l, step_builder *b, tensor_ref x, tensor_ref *y)
+static cornu_status reshape_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
 {
-    return emit_reshape(b, x, &l->out, y);
+    const shape out = emit_output(b);
+    (void)l;
+    return emit_reshape(b, x[0], &out, y);
 }
 
 static const char *const reshape_samples[] = {
@@ -112,25 +116,23 @@ static const config_field zero_padding2d_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status zero_padding2d_declare(layer *l, weight_spec *weights, int *count)
+static cornu_status zero_padding2d_declare(layer *l, layer_call *call)
 {
     const zero_padding2d_config *c = l->config;
-    (void)weights;
-    (void)count;
-    TRY(layer_wants_image(l));
-    l->out = l->in;
-    l->out.dim[0] += c->padding[0] + c->padding[1];
-    l->out.dim[1] += c->padding[2] + c->padding[3];
+    TRY(layer_wants_image(call));
+    call->out = call->in[0];
+    call->out.dim[0] += c->padding[0] + c->padding[1];
+    call->out.dim[1] += c->padding[2] + c->padding[3];
     return CORNU_OK;
 }
 
-static cornu_status zero_padding2d_emit(const layer *l, step_builder *b, tensor_ref x,
+static cornu_status zero_padding2d_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                         tensor_ref *y)
 {
     const zero_padding2d_config *c = l->config;
     const int64_t before[2] = {c->padding[0], c->padding[2]};
     const int64_t after[2] = {c->padding[1], c->padding[3]};
-    return emit_pad(b, x, before, after, y);
+    return emit_pad(b, x[0], before, after, y);
 }
 
 static const char *const zero_padding2d_samples[] = {
