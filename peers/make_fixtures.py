@@ -229,6 +229,38 @@ def layer_cases():
         L.Conv2D(3, 3), L.ReLU(), L.Flatten(), L.Dense(5), L.Activation("tanh"), L.Dense(4), L.Softmax()]
 
 
+# ---- networks that branch: (case, shape of one input, its output) ------------------------------------
+
+def residual_block(x):
+    stem = L.Conv2D(4, 3, padding="same", activation="tanh")(x)
+    y = L.BatchNormalization()(L.Conv2D(4, 3, padding="same", use_bias=False)(stem))
+    y = L.Activation("elu")(L.Add()([stem, y]))
+    return L.Dense(3, activation="softmax")(L.GlobalAveragePooling2D()(y))
+
+
+def residual_shortcut(x):
+    y = L.Activation("tanh")(L.Conv2D(3, 3, strides=2, padding="same")(x))
+    y = L.Conv2D(5, 3, padding="same")(y)
+    shortcut = L.Conv2D(5, 1, strides=2)(x)
+    return L.Dense(2)(L.Flatten()(L.Add()([shortcut, y])))
+
+
+def parallel_branches(x):
+    stem = L.Conv2D(3, 1, activation="tanh")(x)
+    branches = [L.Conv2D(3, 1)(stem), L.Conv2D(3, 3, padding="same")(stem),
+                L.AveragePooling2D(3, strides=1, padding="same")(stem), stem]
+    return L.Dense(2, activation="tanh")(L.Flatten()(L.Average()(branches)))
+
+
+def graph_cases():
+    yield "add", (5,), lambda x: L.Add()([L.Dense(4)(x), L.Dense(4, activation="tanh")(x)])
+    yield "add_one_twice", (3, 4), lambda x: L.Add()([x, L.Dense(4)(x), x])
+    yield "average", (6,), lambda x: L.Average()([L.Dense(4)(x), L.Dense(4)(x), L.Dense(4)(x)])
+    yield "residual_block", (6, 5, 2), residual_block
+    yield "residual_shortcut", (6, 7, 2), residual_shortcut
+    yield "parallel_branches", (5, 5, 2), parallel_branches
+
+
 def make_layers(seed):
     group = Group(seed)
     for case, shape, stack in layer_cases():
@@ -242,6 +274,10 @@ def make_layers(seed):
     y = L.Conv2D(3, 3, activation="relu", name="first")(x)
     y = L.Dense(4, activation="softmax", name="last")(L.Flatten()(y))
     write_case(group, "functional_chain", keras.Model(x, y), lambda g: g.normal(BATCH, 6, 6, 2), None)
+    for case, shape, output in graph_cases():
+        keras.backend.clear_session()
+        x = keras.Input(shape)
+        write_case(group, case, keras.Model(x, output(x)), lambda g, s=shape: g.normal(BATCH, *s), None)
     return group
 
 

@@ -100,6 +100,19 @@ static cornu_status follow(const layer *l, const shape *in, const shape *out, in
     return CORNU_OK;
 }
 
+/* The order of a node's input; where several are merged, they must have one. */
+static cornu_status input_order(const model_node *n, int64_t (*orders)[3], int64_t flat[3])
+{
+    memcpy(flat, orders[n->inputs[0]], sizeof *orders);
+    for (int i = 1; i < n->input_count; i++)
+        if (memcmp(flat, orders[n->inputs[i]], sizeof *orders) != 0)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "%s: merges flattened images with others, whose numbers PyTorch has "
+                               "in another order; expected to merge them before they are flattened",
+                               n->layer->name);
+    return CORNU_OK;
+}
+
 /* The module of a node's layer, if it has weights, and the order of the node's output. */
 static cornu_status add_module(const cornu_model *m, const model_node *n, int64_t flat[3],
                                torch_module *modules, int *count)
@@ -121,8 +134,9 @@ static cornu_status torch_modules(const cornu_model *m, torch_module **out, int 
     TRY(memory_new((size_t)m->layer_count + 1, sizeof **out, "modules", out));
     cornu_status status = memory_new((size_t)m->node_count, sizeof *flat, "modules", &flat);
     for (int i = 1; status == CORNU_OK && i < m->node_count; i++) {
-        memcpy(flat[i], flat[m->nodes[i].inputs[0]], sizeof *flat);
-        status = add_module(m, &m->nodes[i], flat[i], *out, count);
+        status = input_order(&m->nodes[i], flat, flat[i]);
+        if (status == CORNU_OK)
+            status = add_module(m, &m->nodes[i], flat[i], *out, count);
     }
     free(flat);
     if (status != CORNU_OK) {

@@ -65,6 +65,7 @@ typedef struct layer_common {
 
 static const config_field common_fields[] = {
     OPTION(STRING, layer_common, name, .flags = 0),
+    OPTION_ELSEWHERE("inputs"),
     OPTION_NEUTRAL("trainable", "true"),
     OPTION_DTYPE,
     OPTION_AS("batch_input_shape", BATCH_SHAPE, layer_common, input_shape, SIZES),
@@ -159,10 +160,10 @@ static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, con
     return automatic_name(m, kind->base_name, &l->name);
 }
 
-static cornu_status check_input(cornu_model *m, const layer_kind *kind, const doc *at,
+/* Before its first layer, a model gets its InputLayer; `said` is the shape that the layer gives. */
+static cornu_status start_input(cornu_model *m, const layer_kind *kind, const doc *at,
                                 const shape *said)
 {
-    char found[128], expected[128];
     bool is_input = strcmp(kind->name, "InputLayer") == 0;
     if (is_input && m->layer_count > 0)
         return doc_fail(at, "found a second InputLayer; expected one, as the first layer");
@@ -171,12 +172,18 @@ static cornu_status check_input(cornu_model *m, const layer_kind *kind, const do
     if (m->layer_count == 0 && said->rank == 0)
         return doc_fail(at, "the model has no input shape; expected `input: [28, 28, 1]` beside "
                             "`layers`, or an InputLayer");
-    if (m->layer_count == 0)
-        return model_set_input(m, said);
-    if (said->rank > 0 && !shape_equal(said, &m->output))
-        return doc_fail(at, "found input shape %s; expected that of the layer before, %s",
-                        shape_show(said, false, found), shape_show(&m->output, false, expected));
-    return CORNU_OK;
+    return m->layer_count == 0 ? model_set_input(m, said) : CORNU_OK;
+}
+
+static cornu_status check_input_shape(const cornu_model *m, const doc *at, const shape *said,
+                                      const int *inputs, int count)
+{
+    char found[128], expected[128];
+    if (said->rank == 0 || count == 0 || shape_equal(said, &m->nodes[inputs[0]].out))
+        return CORNU_OK;
+    return doc_fail(at, "found input shape %s; expected that of the layer before, %s",
+                    shape_show(said, false, found),
+                    shape_show(&m->nodes[inputs[0]].out, false, expected));
 }
 
 /* Append a node: a call of `l` on the outputs of these nodes. */
@@ -192,29 +199,45 @@ static cornu_status add_node(cornu_model *m, const layer *l, const int *inputs, 
     return CORNU_OK;
 }
 
-/* Compute the call's output and weights. */
-static cornu_status declare(layer *l, layer_call *call)
+static cornu_status check_input_count(const layer *l, int count)
 {
-    cornu_status status = l->kind->declare(l, call);
+    if (l->kind->merges ? count >= 2 : count == 1)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found %d input%s; expected %s", count, count == 1 ? "" : "s",
+                       l->kind->merges ? "at least two, such as `inputs: [first, second]`" : "one");
+}
+
+/* Compute the output and weights of a call on the outputs of these nodes. */
+static cornu_status declare(const cornu_model *m, layer *l, const int *inputs, layer_call *call)
+{
+    shape *in;
+    TRY(memory_new((size_t)call->inputs, sizeof *in, l->name, &in));
+    for (int i = 0; i < call->inputs; i++)
+        in[i] = m->nodes[inputs[i]].out;
+    call->in = in;
+    cornu_status status = m->node_count > 0 ? check_input_count(l, call->inputs) : CORNU_OK;
+    if (status == CORNU_OK)
+        status = l->kind->declare(l, call);
     if (status == CORNU_OK)
         status = check_shapes(call);
+    call->in = NULL;
+    free(in);
     return status == CORNU_OK
                ? CORNU_OK
                : doc_fail(l->where, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
 }
 
-/* Put the layer and its call behind the last node. */
-static cornu_status model_link(cornu_model *m, layer *l)
+/* Put the layer and its call on the outputs of these nodes behind the last node. */
+static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int count)
 {
-    const int last = m->node_count - 1;
-    layer_call call = {.in = last < 0 ? NULL : &m->nodes[last].out, .inputs = last >= 0};
-    TRY(declare(l, &call));
+    layer_call call = {.inputs = count};
+    TRY(declare(m, l, inputs, &call));
     l->node = m->node_count;
     l->first_variable = m->variable_count;
     l->weight_count = call.weight_count;
     cornu_status status = add_weights(m, l, &call);
     if (status == CORNU_OK)
-        status = add_node(m, l, &last, call.inputs, &call.out);
+        status = add_node(m, l, inputs, count, &call.out);
     if (status != CORNU_OK) {
         model_truncate_variables(m, l->first_variable);
         m->weight_count = m->variable_count;
@@ -224,7 +247,58 @@ static cornu_status model_link(cornu_model *m, layer *l)
         m->input = call.out;
     m->output = call.out;
     m->layers[m->layer_count++] = l;
-    m->initialized = false;
+    m->functional |= model_branches(m);
+    m->initialized = m->settled = false;
+    return CORNU_OK;
+}
+
+/* ---- layers by name ---------------------------------------------------------------------- */
+
+static cornu_status fail_found(const doc *d, const char *expected)
+{
+    char found[80];
+    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
+}
+
+static cornu_status fail_name(const cornu_model *m, const doc *at, const char *name)
+{
+    const char *names[MODEL_LAYERS_MAX];
+    for (int i = 0; i < m->layer_count; i++)
+        names[i] = m->layers[i]->name;
+    const int nearest = name_nearest(name, names, m->layer_count);
+    if (nearest >= 0)
+        return doc_fail(at, "found no layer \"%s\" before this one; did you mean %s?", name,
+                        names[nearest]);
+    return doc_fail(at, "found no layer \"%s\" before this one; expected the `name` of one", name);
+}
+
+static cornu_status find_node(const cornu_model *m, const doc *at, int *out)
+{
+    const char *name = doc_string(at);
+    if (!name)
+        return fail_found(at, "the name of a layer before this one");
+    for (int i = 0; i < m->layer_count; i++)
+        if (strcmp(m->layers[i]->name, name) == 0) {
+            *out = m->layers[i]->node;
+            return CORNU_OK;
+        }
+    return fail_name(m, at, name);
+}
+
+/* The nodes whose outputs a layer reads: those that its options name, or the last one. The caller
+   frees them. */
+static cornu_status read_inputs(const cornu_model *m, const doc *options, int **nodes, int *count)
+{
+    const doc *names = doc_get(options, "inputs");
+    const bool one = doc_string(names) != NULL;
+    if (names && !one && (names->type != DOC_LIST || names->count == 0))
+        return fail_found(names, "a list of names of layers before this one");
+    *count = names && !one ? names->count : m->node_count > 0;
+    TRY(memory_new((size_t)*count, sizeof **nodes, "inputs", nodes));
+    for (int i = 0; names && i < *count; i++)
+        TRY(find_node(m, one ? names : names->items[i], *nodes + i));
+    if (!names && *count > 0)
+        **nodes = m->node_count - 1;
     return CORNU_OK;
 }
 
@@ -265,10 +339,15 @@ static cornu_status fail_unknown(const doc *at, const char *class_name)
     return name_fail(at, "layer", class_name, names, count);
 }
 
-cornu_status model_append(cornu_model *m, const char *class_name, const doc *at, const doc *options)
+/* Append a layer, and a call of it on the outputs of these nodes; NULL: those that the options
+ * name.
+ */
+static cornu_status append(cornu_model *m, const char *class_name, const doc *at,
+                           const doc *options, const int *inputs, int count)
 {
     cornu_status status;
     layer *l = NULL;
+    int *named = NULL;
     layer_common common = {0};
     const layer_kind *kind = layer_kind_find(class_name);
     if (!kind)
@@ -280,12 +359,29 @@ cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
                         MODEL_LAYERS_MAX);
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
     TRY_GOTO(layer_read(m, kind, at, options, l, &common));
-    TRY_GOTO(check_input(m, kind, at, &common.input_shape));
-    TRY_GOTO(model_link(m, l));
+    TRY_GOTO(start_input(m, kind, at, &common.input_shape));
+    if (!inputs)
+        TRY_GOTO(read_inputs(m, options, &named, &count));
+    if (!inputs)
+        inputs = named;
+    TRY_GOTO(check_input_shape(m, at, &common.input_shape, inputs, count));
+    TRY_GOTO(model_link(m, l, inputs, count));
     l = NULL;
 done:
+    free(named);
     layer_free(l);
     return status;
+}
+
+cornu_status model_append(cornu_model *m, const char *class_name, const doc *at, const doc *options)
+{
+    return append(m, class_name, at, options, NULL, 0);
+}
+
+cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *at,
+                             const doc *options, const int *inputs, int count)
+{
+    return append(m, class_name, at, options, inputs, count);
 }
 
 cornu_status model_set_input(cornu_model *m, const shape *input)

@@ -117,6 +117,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     if (m->layer_count < 2)
         return doc_fail(section, "the model has no layers; expected at least one");
     TRY(compilation_read(m, section, &c));
+    TRY(model_settle(m));
     model_drop_slots(m);
     m->compiled = false;
     m->optimizer = c.optimizer;

@@ -25,6 +25,8 @@ bool activation_from_output(activation_kind kind);
 
 /* Shape of a tensor without the batch dimension. */
 shape emit_shape(const step_builder *b, tensor_ref x);
+/* The number of inputs of the call. */
+int emit_inputs(const step_builder *b);
 /* The output's shape, as the layer has declared it for this call. */
 shape emit_output(const step_builder *b);
 /* The layer's weight `index` (counted from 0 within the layer). */

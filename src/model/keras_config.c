@@ -1,5 +1,6 @@
-/* Keras's to_json(), both ways: Sequential, and Functional where it is a chain of layers. It reads
-   the form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
+/* Keras's to_json(), both ways: Sequential, and Functional with one input and one output, whose
+   layers are called once each. It reads the form of Keras 3 and of tf.keras 2; it writes that of
+   Keras 3. */
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/model.h"
@@ -22,8 +23,9 @@ static cornu_status fail_found(const doc *d, const char *expected)
 typedef struct keras_layer {
     const doc *at, *options;
     const char *class_name;
-    const char *name; /* Functional: the name by which others refer to it */
-    const char *from; /* Functional: the layer whose output is its input; NULL: none */
+    const char *name;   /* Functional: the name by which others refer to it */
+    const doc *tensors; /* Functional: its inputs, a list; NULL: none */
+    int node;           /* Functional: its node in the model; -1: none yet */
 } keras_layer;
 
 static cornu_status read_layer(const doc *at, keras_layer *out)
@@ -39,8 +41,8 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
     TRY(name_refuse_custom(at));
     TRY(model_refuse_nested(at, class_name->string));
     TRY(doc_only_keys(at, keys));
-    *out =
-        (keras_layer){.at = at, .class_name = class_name->string, .options = doc_get(at, "config")};
+    *out = (keras_layer){
+        .at = at, .class_name = class_name->string, .options = doc_get(at, "config"), .node = -1};
     return CORNU_OK;
 }
 
@@ -76,25 +78,35 @@ static cornu_status check_arguments(const doc *arguments)
     return CORNU_OK;
 }
 
-/* Keras 3: {args: [{class_name: __keras_tensor__, config: {keras_history: [NAME, 0, 0]}}], kwargs:
-   {}}; tf.keras 2: [[NAME, 0, 0, {}]]. */
-static cornu_status read_node(const doc *node, const char **from)
+/* The tensors that a call reads. Keras 3: {args: [TENSOR], kwargs: {}}, or {args: [[TENSOR, ...]]}
+   of merging layers, with TENSOR {class_name: __keras_tensor__, config: {keras_history: [NAME, 0,
+   0]}}; tf.keras 2: [[NAME, 0, 0, {}], ...]. */
+static cornu_status read_node(const doc *node, const doc **tensors)
 {
-    *from = NULL;
+    const doc *list = node;
     if (node->type == DOC_MAP) {
-        const doc *arguments = doc_get(node, "args");
-        if (arguments && arguments->type == DOC_LIST && arguments->count == 1)
-            *from = one_tensor(doc_get(doc_get(arguments->items[0], "config"), "keras_history"));
+        list = doc_get(node, "args");
+        if (list && list->type == DOC_LIST && list->count == 1 && list->items[0]->type == DOC_LIST)
+            list = list->items[0];
         TRY(check_arguments(doc_get(node, "kwargs")));
-    } else if (node->type == DOC_LIST && node->count == 1) {
-        *from = one_tensor(node);
-        const doc *tensor = node->items[0];
+    }
+    if (!list || list->type != DOC_LIST || list->count == 0)
+        return doc_fail(node, "found a call without tensors; expected the outputs of layers");
+    for (int i = 0; i < list->count; i++) {
+        const doc *tensor = list->items[i];
         if (tensor->type == DOC_LIST && tensor->count > 3)
             TRY(check_arguments(tensor->items[3]));
     }
-    return *from ? CORNU_OK
-                 : doc_fail(node, "found a call that is not of one tensor; cornu takes models that "
-                                  "are a chain of layers");
+    *tensors = list;
+    return CORNU_OK;
+}
+
+/* The layer whose output the tensor is; NULL where it is no layer's first. */
+static const char *tensor_source(const doc *tensor)
+{
+    const doc *history =
+        tensor->type == DOC_MAP ? doc_get(doc_get(tensor, "config"), "keras_history") : tensor;
+    return one_tensor(history);
 }
 
 static cornu_status read_functional_layer(const doc *at, keras_layer *out)
@@ -108,56 +120,81 @@ static cornu_status read_functional_layer(const doc *at, keras_layer *out)
         return doc_fail(at, "name or inbound_nodes is missing; a layer of a Functional model needs "
                             "both");
     if (nodes->count > 1)
-        return doc_fail(nodes,
-                        "found a layer that is called %d times; cornu takes models that are "
-                        "a chain of layers",
+        return doc_fail(nodes, "found a layer that is called %d times; expected one call",
                         nodes->count);
-    return nodes->count ? read_node(nodes->items[0], &out->from) : CORNU_OK;
+    if (nodes->count == 0 && strcmp(out->class_name, "InputLayer") != 0)
+        return doc_fail(nodes, "found a layer that is never called; expected one call");
+    return nodes->count ? read_node(nodes->items[0], &out->tensors) : CORNU_OK;
 }
 
-/* The one layer whose input is the output of `name`. */
-static cornu_status find_next(const keras_layer *layers, int count, const char *name,
-                              const keras_layer **next)
+/* The number of the node of the layer that is called `name`; -1: there is none yet. */
+static int find_node(const keras_layer *layers, int count, const char *name)
 {
-    *next = NULL;
-    for (int i = 0; i < count; i++) {
-        if (!layers[i].from || strcmp(layers[i].from, name) != 0)
-            continue;
-        if (*next)
-            return doc_fail(layers[i].at,
-                            "the output of \"%s\" goes to more than one layer; cornu "
-                            "takes models that are a chain of layers",
-                            name);
-        *next = &layers[i];
+    for (int i = 0; i < count; i++)
+        if (layers[i].node >= 0 && strcmp(layers[i].name, name) == 0)
+            return layers[i].node;
+    return -1;
+}
+
+/* Append the layer if all its inputs are there. */
+static cornu_status append_when_ready(cornu_model *m, keras_layer *layers, int count,
+                                      keras_layer *l)
+{
+    cornu_status status = CORNU_OK;
+    const int inputs = l->tensors ? l->tensors->count : 0;
+    bool ready = true;
+    int *nodes;
+    TRY(memory_new((size_t)inputs, sizeof *nodes, "layers", &nodes));
+    for (int i = 0; i < inputs && ready; i++) {
+        const char *name = tensor_source(l->tensors->items[i]);
+        if (!name)
+            TRY_GOTO(doc_fail(l->tensors->items[i], "found no tensor; expected a layer's output"));
+        nodes[i] = find_node(layers, count, name);
+        ready = nodes[i] >= 0;
     }
+    if (ready) {
+        TRY_GOTO(model_append_on(m, l->class_name, l->at, l->options, nodes, inputs));
+        l->node = m->node_count - 1;
+    }
+done:
+    free(nodes);
+    return status;
+}
+
+/* Append each layer when those before it are there, whatever the order of the list. */
+static cornu_status append_layers(cornu_model *m, keras_layer *layers, int count)
+{
+    int before = -1;
+    while (m->layer_count > before) {
+        before = m->layer_count;
+        for (int i = 0; i < count; i++)
+            if (layers[i].node < 0)
+                TRY(append_when_ready(m, layers, count, &layers[i]));
+    }
+    for (int i = 0; i < count; i++)
+        if (layers[i].node < 0)
+            return doc_fail(layers[i].at, "found a call on an output that no layer before it has; "
+                                          "expected no cycles, and names of layers of the model");
     return CORNU_OK;
 }
 
-static cornu_status append_chain(cornu_model *m, const doc *config, const keras_layer *layers,
-                                 int count)
+static cornu_status check_ends(const cornu_model *m, const doc *config, const keras_layer *layers,
+                               int count)
 {
     const char *first = one_tensor(doc_get(config, "input_layers"));
     const char *last = one_tensor(doc_get(config, "output_layers"));
-    const keras_layer *at = NULL;
     if (!first || !last)
         return doc_fail(config,
                         "found no single input_layers and output_layers; cornu takes models "
                         "with one input and one output");
-    for (int i = 0; i < count; i++)
-        if (strcmp(layers[i].name, first) == 0)
-            at = &layers[i];
-    int used = 0;
-    /* A cycle cannot be entered from outside where every layer has one input; the count ends any
-       cycle. */
-    for (const char *name = first; at && used < count; used++) {
-        TRY(model_append(m, at->class_name, at->at, at->options));
-        name = at->name;
-        TRY(find_next(layers, count, name, &at));
-    }
-    if (used != count || strcmp(m->layers[m->layer_count - 1]->name, last) != 0)
-        return doc_fail(config,
-                        "the layers from \"%s\" to \"%s\" are not one chain of all %d layers",
-                        first, last, count);
+    if (find_node(layers, count, first) != 0)
+        return doc_fail(doc_get(config, "input_layers"),
+                        "found \"%s\"; expected the InputLayer, %s", first,
+                        m->nodes[0].layer->name);
+    if (find_node(layers, count, last) != m->node_count - 1)
+        return doc_fail(doc_get(config, "output_layers"),
+                        "found \"%s\"; expected \"%s\", whose output no layer reads", last,
+                        m->nodes[m->node_count - 1].layer->name);
     return CORNU_OK;
 }
 
@@ -170,7 +207,8 @@ static cornu_status append_functional(cornu_model *m, const doc *config, const d
     TRY_GOTO(memory_new((size_t)list->count, sizeof *layers, "layers", &layers));
     for (int i = 0; i < list->count; i++)
         TRY_GOTO(read_functional_layer(list->items[i], &layers[i]));
-    TRY_GOTO(append_chain(m, config, layers, list->count));
+    TRY_GOTO(append_layers(m, layers, list->count));
+    TRY_GOTO(check_ends(m, config, layers, list->count));
 done:
     free(layers);
     return status;
@@ -251,10 +289,16 @@ static json_t *inbound_nodes(const cornu_model *m, const model_node *n)
 {
     if (n->input_count == 0)
         return json_array();
-    const model_node *from = &m->nodes[n->inputs[0]];
-    return json_pack("[{s:[{s:s, s:{s:o, s:s, s:[s, i, i]}}], s:{}}]", "args", "class_name",
-                     "__keras_tensor__", "config", "shape", batch_shape(&from->out), "dtype",
-                     "float32", "keras_history", from->layer->name, 0, 0, "kwargs");
+    json_t *tensors = json_array();
+    for (int i = 0; i < n->input_count; i++) {
+        const model_node *from = &m->nodes[n->inputs[i]];
+        json_array_append_new(tensors, json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name",
+                                                 "__keras_tensor__", "config", "shape",
+                                                 batch_shape(&from->out), "dtype", "float32",
+                                                 "keras_history", from->layer->name, 0, 0));
+    }
+    return json_pack(n->layer->kind->merges ? "[{s:[o], s:{}}]" : "[{s:o, s:{}}]", "args", tensors,
+                     "kwargs");
 }
 
 static json_t *layer_to_json(const cornu_model *m, const layer *l)
@@ -292,7 +336,7 @@ static json_t *layers_to_json(const cornu_model *m)
 
 static bool set_ends(const cornu_model *m, json_t *config)
 {
-    const char *first = m->layers[0]->name, *last = m->layers[m->layer_count - 1]->name;
+    const char *first = m->nodes[0].layer->name, *last = m->nodes[m->node_count - 1].layer->name;
     if (!m->functional)
         return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
                config_set(config, "build_input_shape", batch_shape(&m->input)) == CORNU_OK;

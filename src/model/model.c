@@ -118,10 +118,10 @@ activation_kind model_output_activation(const cornu_model *m)
 
 const layer *model_rescaling(const cornu_model *m)
 {
-    int i = 1; /* the first is InputLayer */
-    while (i < m->layer_count && m->layers[i]->kind->range == LAYER_REARRANGES)
-        i++;
-    return i < m->layer_count && m->layers[i]->kind->range == LAYER_RESCALES ? m->layers[i] : NULL;
+    int i = model_only_reader(m, 0);
+    while (i >= 0 && m->nodes[i].layer->kind->range == LAYER_REARRANGES)
+        i = model_only_reader(m, i);
+    return i >= 0 && m->nodes[i].layer->kind->range == LAYER_RESCALES ? m->nodes[i].layer : NULL;
 }
 
 float model_pixel_scale(const cornu_model *m)

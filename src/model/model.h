@@ -55,6 +55,7 @@ typedef struct layer_kind {
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
     layer_range range;
+    bool merges; /* takes at least two inputs; others take one */
 } layer_kind;
 
 struct layer {
@@ -80,7 +81,7 @@ typedef struct model_node {
 struct cornu_model {
     char *name;
     char *source;    /* file name for messages */
-    bool functional; /* was Keras's Functional (a chain), not Sequential */
+    bool functional; /* was Keras's Functional, or branches; else it is Sequential */
     bool published;  /* a built-in workload, as cornu_model_open made it */
     layer **layers;  /* the first is InputLayer */
     int layer_count;
@@ -91,6 +92,7 @@ struct cornu_model {
     variable *variables; /* the layers' weights in order, then the optimizer's slots */
     int variable_count, weight_count;
     bool compiled, initialized;
+    bool settled; /* the layers are in Keras's order */
     optimizer optimizer;
     loss loss;
     metric metrics[MODEL_METRICS_MAX];
@@ -117,10 +119,14 @@ void model_free(cornu_model *m);
 cornu_status model_rename(cornu_model *m, const char *name);
 /* Set the file that messages name (copied). */
 cornu_status model_set_source(cornu_model *m, const char *source);
-/* Append a layer; `at` is its place in the recipe, for messages (may be NULL). The first layer must
-   be InputLayer, or give its input's shape itself. */
+/* Append a layer; `at` is its place in the recipe, for messages (may be NULL). It reads the outputs
+   of the layers that its option `inputs` names, without that option the output of the layer before.
+   The first layer must be InputLayer, or give its input's shape itself. */
 cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
                           const doc *options);
+/* The same on the outputs of these nodes, instead of those that the options name. */
+cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *at,
+                             const doc *options, const int *inputs, int count);
 /* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
    at once. */
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
@@ -128,6 +134,15 @@ cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *
 void layer_free(layer *l);
 /* Fail where a model is in the place of a layer. */
 cornu_status model_refuse_nested(const doc *at, const char *class_name);
+/* Put the layers in Keras's order, by which its files name them and number their weights. A chain
+   is in it already. Weights that are there keep their values; there may be no slots yet. */
+cornu_status model_settle(cornu_model *m);
+/* Fail where a node's output is not read, other than that of the last node. */
+cornu_status model_check_graph(const cornu_model *m);
+/* Does the network look other than a line? */
+bool model_branches(const cornu_model *m);
+/* The number of the one node that reads the output of node `number`; -1: none, or several. */
+int model_only_reader(const cornu_model *m, int number);
 /* Append the InputLayer. */
 cornu_status model_set_input(cornu_model *m, const shape *input);
 
@@ -199,8 +214,9 @@ const char *recipe_text(const char *name);
 
 /* ---- summary ---------------------------------------------------------------------------- */
 
-/* Append Keras 3's model.summary(): a title, a row per layer, and the parameter totals; at most 76
-   columns. A MB is 10^6 bytes, as everywhere in cornu, where Keras's is 2^20. */
+/* Append Keras 3's model.summary(): a title, a row per layer, with its inputs where the network
+   branches, and the parameter totals; at most 76 columns. A MB is 10^6 bytes, as everywhere in
+   cornu, where Keras's is 2^20. */
 struct text; /* base/memory.h */
 void model_summary_table(const cornu_model *m, struct text *out);
 /* The numbers of one layer's row. */

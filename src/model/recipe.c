@@ -81,11 +81,17 @@ static cornu_status read_section(const doc *section, cornu_model **out)
         TRY(model_from_short(section, out));
     else
         TRY(model_from_keras(section, out));
-    if ((*out)->layer_count >= 2)
+    cornu_status status = model_check_graph(*out);
+    if (status == CORNU_OK)
+        status = model_settle(*out);
+    if ((*out)->layer_count < 2)
+        status =
+            doc_fail(section, "the model has no layers besides its input; expected at least one");
+    if (status == CORNU_OK)
         return CORNU_OK;
     model_free(*out);
     *out = NULL;
-    return doc_fail(section, "the model has no layers besides its input; expected at least one");
+    return status;
 }
 
 /* The document belongs to the caller and may be freed. */

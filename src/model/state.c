@@ -44,6 +44,7 @@ variable *model_variable(const cornu_model *m, const char *name)
 
 cornu_status model_allocate(cornu_model *m)
 {
+    TRY(model_settle(m));
     for (int i = 0; i < m->variable_count; i++) {
         variable *v = &m->variables[i];
         if (!v->value)

@@ -34,9 +34,16 @@ static char *summary_bytes(double bytes, char *shown)
 
 /* ---- cells ------------------------------------------------------------------------------ */
 
-enum { COLUMNS = 3 };
-/* Widths of Keras's table on a terminal of 80 columns. */
-static const size_t widths[COLUMNS] = {31, 22, 13};
+enum { COLUMNS_MOST = 4 };
+/* Keras's columns on a terminal of 80; the last only where the network branches. */
+typedef struct table {
+    text *out;
+    int columns;
+    size_t widths[COLUMNS_MOST];
+} table;
+static const table chain_table = {.columns = 3, .widths = {31, 22, 13}};
+static const table graph_table = {.columns = 4, .widths = {19, 17, 10, 17}};
+enum { COLUMN_PARAMETERS = 2 };
 
 /* Bytes of the first `columns` characters of UTF-8 text (or all, where there are fewer). */
 static size_t prefix_bytes(const char *s, size_t columns, size_t *used)
@@ -79,27 +86,31 @@ static void add_cell(text *out, const char **cell, size_t width, bool right)
         (*cell)++;
 }
 
-static void add_row(text *out, const char *bar, const char *const cells[COLUMNS])
+static void add_row(const table *t, const char *bar, const char *const cells[COLUMNS_MOST])
 {
-    const char *rest[COLUMNS] = {cells[0], cells[1], cells[2]};
-    do {
-        for (int i = 0; i < COLUMNS; i++) {
-            text_add(out, "%s", bar);
-            add_cell(out, &rest[i], widths[i], i == COLUMNS - 1);
+    const char *rest[COLUMNS_MOST];
+    bool more = true;
+    memcpy(rest, cells, sizeof rest);
+    while (more) {
+        more = false;
+        for (int i = 0; i < t->columns; i++) {
+            text_add(t->out, "%s", bar);
+            add_cell(t->out, &rest[i], t->widths[i], i == COLUMN_PARAMETERS);
+            more |= *rest[i] != 0;
         }
-        text_add(out, "%s\n", bar);
-    } while (*rest[0] || *rest[1] || *rest[2]);
+        text_add(t->out, "%s\n", bar);
+    }
 }
 
-static void add_rule(text *out, const char *left, const char *line, const char *middle,
+static void add_rule(const table *t, const char *left, const char *line, const char *middle,
                      const char *right)
 {
-    for (int i = 0; i < COLUMNS; i++) {
-        text_add(out, "%s", i == 0 ? left : middle);
-        for (size_t j = 0; j < widths[i] + 2; j++)
-            text_add(out, "%s", line);
+    for (int i = 0; i < t->columns; i++) {
+        text_add(t->out, "%s", i == 0 ? left : middle);
+        for (size_t j = 0; j < t->widths[i] + 2; j++)
+            text_add(t->out, "%s", line);
     }
-    text_add(out, "%s\n", right);
+    text_add(t->out, "%s\n", right);
 }
 
 /* ---- the table -------------------------------------------------------------------------- */
@@ -112,14 +123,30 @@ int64_t summary_parameters(const cornu_model *m, const layer *l)
     return count;
 }
 
-static void add_layer(text *out, const cornu_model *m, const layer *l)
+/* "conv2d[0][0], add[0][0]": the layers of the call's inputs. */
+static void list_inputs(const cornu_model *m, const layer *l, text *out)
+{
+    const model_node *n = &m->nodes[l->node];
+    char shown[400];
+    for (int i = 0; i < n->input_count; i++) {
+        cornu_printable(m->nodes[n->inputs[i]].layer->name, shown, sizeof shown);
+        text_add(out, "%s%s[0][0]", i ? ", " : "", shown);
+    }
+}
+
+static void add_layer(const table *t, const cornu_model *m, const layer *l)
 {
     char shown[400], name[480], output[128], count[32];
+    text inputs = {0};
     cornu_printable(l->name, shown, sizeof shown);
     snprintf(name, sizeof name, "%s (%s)", shown, l->kind->name);
     shape_show(&m->nodes[l->node].out, true, output);
     summary_number(summary_parameters(m, l), count);
-    add_row(out, "│", (const char *const[COLUMNS]){name, output, count});
+    list_inputs(m, l, &inputs);
+    add_row(
+        t, "│",
+        (const char *const[COLUMNS_MOST]){name, output, count, inputs.length ? inputs.data : "-"});
+    text_free(&inputs);
 }
 
 static void add_total(text *out, const char *what, int64_t count)
@@ -131,22 +158,26 @@ static void add_total(text *out, const char *what, int64_t count)
 
 void model_summary_table(const cornu_model *m, text *out)
 {
+    table t = model_branches(m) ? graph_table : chain_table;
     int64_t trainable = 0, fixed = 0;
+    t.out = out;
     for (int i = 0; i < m->weight_count; i++)
         *(m->variables[i].trainable ? &trainable : &fixed) += m->variables[i].count;
     char shown[400];
     cornu_printable(m->name, shown, sizeof shown);
     text_add(out, "Model: \"%s\"\n", shown);
-    add_rule(out, "┏", "━", "┳", "┓");
-    add_row(out, "┃", (const char *const[COLUMNS]){"Layer (type)", "Output Shape", "Param #"});
-    add_rule(out, "┡", "━", "╇", "┩");
+    add_rule(&t, "┏", "━", "┳", "┓");
+    add_row(&t, "┃",
+            (const char *const[COLUMNS_MOST]){"Layer (type)", "Output Shape", "Param #",
+                                              "Connected to"});
+    add_rule(&t, "┡", "━", "╇", "┩");
     /* Keras leaves a Sequential's InputLayer out. */
     for (int i = m->functional ? 0 : 1, first = i; i < m->layer_count; i++) {
         if (i > first)
-            add_rule(out, "├", "─", "┼", "┤");
-        add_layer(out, m, m->layers[i]);
+            add_rule(&t, "├", "─", "┼", "┤");
+        add_layer(&t, m, m->layers[i]);
     }
-    add_rule(out, "└", "─", "┴", "┘");
+    add_rule(&t, "└", "─", "┴", "┘");
     add_total(out, "Total params", trainable + fixed);
     add_total(out, "Trainable params", trainable);
     add_total(out, "Non-trainable params", fixed);

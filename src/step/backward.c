@@ -1,23 +1,104 @@
 /* The backward pass: one rule per kind of forward operation, applied in reverse order, makes only
    the gradients that something needs; and the updates of the variables. */
+#include "base/memory.h"
 #include "step/builder.h"
 #include <string.h>
 
-/* The gradient of `t`, or NO_TENSOR where none reaches it. The gradient of a reshaped tensor is its
-   alias's, in the tensor's own shape. */
+/* ---- gradients, which are sums over the readers of a tensor -------------------------------- */
+
+/* The first contribution to a gradient is the gradient. Each further one stands in a buffer of its
+   own, and an ADD follows: always in the reverse order of the readers, so that the bits of a sum
+   are always the same. */
+
+static void set_gradient(step_builder *b, tensor_ref root, tensor_ref gradient)
+{
+    b->notes[root].gradient = gradient;
+    if (root < b->plan->model->weight_count)
+        b->plan->gradients[root] = gradient;
+}
+
+/* `value` is a contribution to the gradient of `root`. */
+static cornu_status contribute(step_builder *b, tensor_ref root, tensor_ref value)
+{
+    if (b->notes[root].contributions++ == 0) {
+        set_gradient(b, root, value);
+        return CORNU_OK;
+    }
+    TRY(memory_grow(&b->sums, &b->sum_capacity, (size_t)b->sum_count + 1, sizeof *b->sums));
+    b->sums[b->sum_count++] = (contribution){.of = root, .value = value};
+    return CORNU_OK;
+}
+
+cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
+{
+    const plan *p = b->plan;
+    const tensor_ref root = plan_root(p, t);
+    const shape s = p->tensors[t].shape;
+    const int before = b->notes[root].contributions;
+    if (!b->notes[t].needs_gradient) /* an output that its operation always has */
+        return builder_buffer(b, &s, out, "d %s", p->tensors[t].name);
+    if (before == 0)
+        TRY(builder_buffer(b, &s, out, "d %s", p->tensors[t].name));
+    else
+        TRY(builder_buffer(b, &s, out, "d %s (%d)", p->tensors[t].name, before + 1));
+    return contribute(b, root, *out);
+}
+
+/* `gradient` in the shape of `t`. */
+static cornu_status shaped_as(step_builder *b, tensor_ref gradient, tensor_ref t, tensor_ref *out)
+{
+    const shape s = b->plan->tensors[t].shape;
+    *out = gradient;
+    if (shape_equal(&s, &b->plan->tensors[gradient].shape))
+        return CORNU_OK;
+    return builder_alias(b, gradient, &s, out, "d %s", b->plan->tensors[t].name);
+}
+
+/* The gradient of `t`, or NO_TENSOR where none reaches it. */
 static cornu_status gradient_of(step_builder *b, tensor_ref t, tensor_ref *out)
 {
-    tensor_notes *n = &b->notes[t];
-    *out = n->gradient;
-    if (*out != NO_TENSOR || n->reshaped == NO_TENSOR)
-        return CORNU_OK;
-    tensor_ref outer;
-    TRY(gradient_of(b, n->reshaped, &outer));
-    if (outer == NO_TENSOR)
-        return CORNU_OK;
-    shape s = b->plan->tensors[t].shape;
-    TRY(builder_alias(b, outer, &s, out, "d %s", b->plan->tensors[t].name));
-    b->notes[t].gradient = *out;
+    *out = b->notes[plan_root(b->plan, t)].gradient;
+    return *out == NO_TENSOR ? CORNU_OK : shaped_as(b, *out, t, out);
+}
+
+static bool is_lent(const step_builder *b, tensor_ref gradient)
+{
+    return b->notes[plan_root(b->plan, gradient)].lent;
+}
+
+/* Add a contribution to its gradient, in the memory of one of the two unless both are lent. */
+static cornu_status add_sum(step_builder *b, const contribution *c, const char *name)
+{
+    const tensor_ref before = b->notes[c->of].gradient;
+    op o = op_new(OP_ADD);
+    TRY(shaped_as(b, before, c->value, &o.in[0]));
+    o.in[1] = c->value;
+    if (!is_lent(b, before)) {
+        o.out[0] = o.in[0];
+        return builder_add(b, &o, name);
+    }
+    o.out[0] = c->value;
+    if (is_lent(b, c->value)) {
+        const shape s = b->plan->tensors[c->value].shape;
+        TRY(builder_buffer(b, &s, &o.out[0], "d %s", b->plan->tensors[c->of].name));
+    }
+    set_gradient(b, c->of, o.out[0]);
+    return builder_add(b, &o, name);
+}
+
+/* Add the contributions of the last operations to the gradients of variables, or all that are left.
+   Only the former come before the updates, so that an operation and its updates stand together. */
+static cornu_status build_sums(step_builder *b, const op *f, bool variables)
+{
+    int left = 0;
+    for (int i = 0; i < b->sum_count; i++) {
+        const contribution c = b->sums[i];
+        if (variables && b->plan->tensors[c.of].role != TENSOR_VARIABLE)
+            b->sums[left++] = c;
+        else
+            TRY(add_sum(b, &c, f->name));
+    }
+    b->sum_count = left;
     return CORNU_OK;
 }
 
@@ -96,6 +177,17 @@ static cornu_status back_scale(step_builder *b, const op *f, tensor_ref dy)
     return back_to_input(b, f, &o);
 }
 
+/* The gradient of a sum is that of each of its terms. */
+static cornu_status back_add(step_builder *b, const op *f, tensor_ref dy)
+{
+    if (needed(b, f->in[0]) && needed(b, f->in[1]))
+        b->notes[plan_root(b->plan, dy)].lent = true;
+    for (int i = 0; i < 2; i++)
+        if (needed(b, f->in[i]))
+            TRY(contribute(b, plan_root(b->plan, f->in[i]), dy));
+    return CORNU_OK;
+}
+
 /* ---- by names (BACKWARD in ops.def) ------------------------------------------------------ */
 
 static const op_kind partners[OP_COUNT] = {
@@ -137,36 +229,31 @@ static backward_rule *const rules[OP_COUNT] = {
     [OP_ACTIVATION_FORWARD] = back_activation,
     [OP_DROPOUT] = back_dropout,
     [OP_SCALE] = back_scale,
+    [OP_ADD] = back_add,
 #define BACKWARD(forward, backward) [OP_##forward] = back_by_names,
 #include "step/ops.def"
 };
 
-cornu_status build_backward(step_builder *b, int forward_count)
+/* Append the gradients of one forward operation's inputs, if its output has one. */
+static cornu_status back(step_builder *b, const op *f)
 {
-    for (int i = forward_count - 1; i > 0; i--) {
-        op f = b->plan->ops[i]; /* a copy: appending reallocates the list */
-        tensor_ref dy;
-        if (!needed(b, f.out[0]))
-            continue;
-        TRY(gradient_of(b, f.out[0], &dy));
-        if (dy == NO_TENSOR)
-            continue;
-        if (!rules[f.kind])
-            return status_fail(CORNU_INTERNAL, "%s: %s has no backward rule", f.name,
-                               op_infos[f.kind].name);
-        TRY(rules[f.kind](b, &f, dy));
-        TRY(build_updates(b, &f));
-    }
-    if (b->options->keep_input_gradient)
-        TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));
-    return build_clipped_updates(b);
+    tensor_ref dy;
+    if (!needed(b, f->out[0]))
+        return CORNU_OK;
+    TRY(gradient_of(b, f->out[0], &dy));
+    if (dy == NO_TENSOR)
+        return CORNU_OK;
+    if (!rules[f->kind])
+        return status_fail(CORNU_INTERNAL, "%s: %s has no backward rule", f->name,
+                           op_infos[f->kind].name);
+    return rules[f->kind](b, f, dy);
 }
 
 /* ---- updates ----------------------------------------------------------------------------- */
 
 /* One UPDATE per trained variable. Without clipping by norm it follows immediately after the last
-   use of its variable and gradient, which keeps both in cache and frees the gradient's memory
-   early. A norm needs whole gradients first. */
+   use of its variable and gradient, in the backward pass of the variable's first reader, which
+   keeps both in cache and frees the gradient's memory early. A norm needs whole gradients first. */
 
 /* The norms by which a step's updates clip. */
 typedef struct norms {
@@ -220,20 +307,23 @@ static cornu_status add_all(step_builder *b, const norms *n)
 
 static const norms no_norms = {.sums = NO_TENSOR};
 
-cornu_status build_updates(step_builder *b, const op *f)
+/* Append the updates of the variables of which operation `f`, number `number`, is the first reader.
+   With clipping by norm this appends nothing: build_clipped_updates then does it at the end. */
+static cornu_status build_updates(step_builder *b, const op *f, int number)
 {
     const cornu_model *m = b->plan->model;
     if (b->plan->scope == SCOPE_GRADIENTS || optimizer_clips_by_norm(&m->optimizer))
         return CORNU_OK;
     for (int i = 1; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
-        if (w != NO_TENSOR && w < m->weight_count && b->notes[w].gradient != NO_TENSOR)
+        if (w != NO_TENSOR && w < m->weight_count && b->notes[w].gradient != NO_TENSOR &&
+            b->notes[w].first_reader == number)
             TRY(add_update(b, w, &no_norms));
     }
     return CORNU_OK;
 }
 
-cornu_status build_clipped_updates(step_builder *b)
+static cornu_status build_clipped_updates(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
     if (b->plan->scope == SCOPE_GRADIENTS || !optimizer_clips_by_norm(&m->optimizer))
@@ -256,6 +346,22 @@ cornu_status build_clipped_updates(step_builder *b)
         TRY(builder_add(b, &o, m->variables[i].name));
     }
     return add_all(b, &n);
+}
+
+/* ---- all together ------------------------------------------------------------------------ */
+
+cornu_status build_backward(step_builder *b, int forward_count)
+{
+    for (int i = forward_count - 1; i > 0; i--) {
+        const op f = b->plan->ops[i]; /* a copy: appending reallocates the list */
+        TRY(back(b, &f));
+        TRY(build_sums(b, &f, true));
+        TRY(build_updates(b, &f, i));
+        TRY(build_sums(b, &f, false));
+    }
+    if (b->options->keep_input_gradient)
+        TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));
+    return build_clipped_updates(b);
 }
 
 cornu_status build_only_updates(step_builder *b)

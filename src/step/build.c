@@ -178,7 +178,7 @@ static cornu_status check_options(const cornu_model *m, const plan_options *opti
                            "%s: has no loss; expected a compile section (or "
                            "cornu_model_compile) before training or evaluating",
                            m->name ? m->name : "model");
-    return CORNU_OK;
+    return model_check_graph(m);
 }
 
 static cornu_status add_step(step_builder *b)
@@ -242,6 +242,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
     cornu_status status = build(&b);
     free(b.notes);
+    free(b.sums);
     if (status != CORNU_OK) {
         plan_free(b.plan);
         return status;

@@ -41,7 +41,7 @@ static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, ten
         return status;
     }
     *out = p->tensor_count;
-    b->notes[p->tensor_count] = (tensor_notes){.gradient = NO_TENSOR, .reshaped = NO_TENSOR};
+    b->notes[p->tensor_count] = (tensor_notes){.gradient = NO_TENSOR, .first_reader = -1};
     p->tensors[p->tensor_count] = *t;
     p->tensors[p->tensor_count++].name = name;
     return CORNU_OK;
@@ -98,16 +98,6 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
     out->rank = s->rank + 1;
     out->dim[0] = b->plan->batch;
     memcpy(out->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim);
-    return CORNU_OK;
-}
-
-cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out)
-{
-    shape s = b->plan->tensors[t].shape;
-    TRY(builder_buffer(b, &s, out, "d %s", b->plan->tensors[t].name));
-    b->notes[t].gradient = *out;
-    if (t < b->plan->model->weight_count)
-        b->plan->gradients[t] = *out;
     return CORNU_OK;
 }
 

@@ -7,19 +7,30 @@
 
 /* Facts about a tensor that are known only while the plan is built. */
 typedef struct tensor_notes {
-    tensor_ref gradient; /* gradient of the loss with respect to it, or NO_TENSOR */
-    tensor_ref reshaped; /* the alias that replaced it (emit_reshape), or NO_TENSOR */
+    tensor_ref gradient; /* sum of the contributions so far to the gradient of the loss with respect
+                            to it, or NO_TENSOR. Tensors that share memory share this, too: it is
+                            noted for their root, and has the shape of one of them. */
+    bool lent;           /* a gradient: it is that of several tensors, and stays as it is */
+    int contributions;   /* roots: to the gradient */
+    int first_reader;    /* the first operation of the forward pass that reads it; -1: none */
     bool needs_gradient; /* something before it or in it is trained (or it is the input, and
                             keep_input_gradient) */
-    bool used;           /* an operation of the forward pass reads it */
 } tensor_notes;
+
+/* A contribution to the gradient of a tensor that has one already. */
+typedef struct contribution {
+    tensor_ref of; /* root */
+    tensor_ref value;
+} contribution;
 
 struct step_builder {
     plan *plan;
     const plan_options *options;
     const model_node *node; /* the current call */
     tensor_notes *notes;    /* [tensor_count] */
-    size_t tensor_capacity, notes_capacity, op_capacity;
+    contribution *sums;     /* not yet added to their gradients */
+    int sum_count;
+    size_t tensor_capacity, notes_capacity, op_capacity, sum_capacity;
 };
 
 /* An operation without tensors. */
@@ -37,16 +48,14 @@ cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tenso
                            const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* `s` with the batch in front. */
 cornu_status builder_batched(const step_builder *b, const shape *s, shape *out);
-/* Create the gradient of `t`: a buffer of its shape called "d NAME". */
+/* Create a buffer of the shape of `t` for an operation that computes the gradient of `t` as one of
+   its readers has it. The first, called "d NAME", is the gradient; build_backward adds further ones
+   to it. */
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out);
 
 /* Append the backward pass and, except for SCOPE_GRADIENTS, the updates. The gradient of the output
    (or of the logits) already exists. */
 cornu_status build_backward(step_builder *b, int forward_count);
-/* Append the updates of the variables of operation `f`. With clipping by norm this appends nothing:
-   build_clipped_updates then does it at the end. */
-cornu_status build_updates(step_builder *b, const op *f);
-cornu_status build_clipped_updates(step_builder *b);
 /* SCOPE_UPDATES: gradients of all trained variables, which are written from outside, and their
    updates. */
 cornu_status build_only_updates(step_builder *b);

@@ -10,6 +10,11 @@ shape emit_shape(const step_builder *b, tensor_ref x)
     return s;
 }
 
+int emit_inputs(const step_builder *b)
+{
+    return b->node->input_count;
+}
+
 shape emit_output(const step_builder *b)
 {
     return b->node->out;
@@ -23,18 +28,14 @@ tensor_ref emit_weight(step_builder *b, int index)
     return b->node->layer->first_variable + index;
 }
 
-/* Mark x as read. The backward pass does not add gradients, so a tensor may be read only once. */
+/* The next operation reads x. */
 static cornu_status take(step_builder *b, tensor_ref x)
 {
     if (x < 0 || x >= b->plan->tensor_count)
         return status_fail(CORNU_INTERNAL, "reads a tensor that does not exist (number %d of %d)",
                            x, b->plan->tensor_count);
-    if (b->notes[x].used)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "reads %s, which another operation already reads; expected a chain, "
-                           "in which every output is read once",
-                           b->plan->tensors[x].name);
-    b->notes[x].used = true;
+    if (b->notes[x].first_reader < 0)
+        b->notes[x].first_reader = b->plan->op_count;
     return CORNU_OK;
 }
 
@@ -166,10 +167,8 @@ cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_
         return CORNU_OK;
     }
     TRY(builder_batched(b, s, &full));
-    TRY(take(b, x));
     TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->node->layer->name));
     b->notes[*y].needs_gradient = b->notes[x].needs_gradient;
-    b->notes[x].reshaped = *y;
     return CORNU_OK;
 }
 

@@ -29,10 +29,10 @@ static const struct {
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
     {MODEL("    - LSTM: {units: 4}\n"),
-     "unknown layer \"LSTM\"; cornu has Activation, AveragePooling2D"},
+     "unknown layer \"LSTM\"; cornu has Activation, Add, Average, AveragePooling2D"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
-     "pool_size, strides, padding, name (did you mean pool_size?)"},
+     "pool_size, strides, padding, name, inputs (did you mean pool_size?)"},
     {MODEL("    - Dense\n"), "test.yaml:4: model.layers[0]: units is missing; Dense needs it"},
     {MODEL("    - Dense: {units: 0}\n"), "Dense.units: found 0|whole number from 1 to"},
     {MODEL("    - Dense: {units: 2.5}\n"), "Dense.units: found 2.5|whole number"},

@@ -204,6 +204,62 @@ static void every_layer_row_has_the_gradients_that_differences_give(void **state
     assert_int_equal(failures, 0);
 }
 
+/* Networks that branch: a tensor's gradient is the sum over its readers. */
+static const struct {
+    const char *name, *input, *layers;
+} graphs[] = {
+    {"residual block", "5, 6, 2",
+     "[{Conv2D: {filters: 3, kernel_size: 3, padding: same, activation: tanh, name: stem}}, "
+     "{Conv2D: {filters: 3, kernel_size: 3, padding: same, name: inner}}, "
+     "{Add: {inputs: [stem, inner]}}, {Activation: {activation: tanh}}, Flatten, "
+     "{Dense: {units: 2}}]"},
+    {"block with a shortcut of its own", "6, 5, 2",
+     "[{Conv2D: {filters: 3, kernel_size: 3, strides: 2, padding: same, use_bias: false}}, "
+     "BatchNormalization, {Activation: {activation: elu}}, "
+     "{Conv2D: {filters: 4, kernel_size: 3, padding: same, name: inner}}, "
+     "{Conv2D: {filters: 4, kernel_size: 1, strides: 2, inputs: input_layer, name: shortcut}}, "
+     "{Add: {inputs: [inner, shortcut]}}, GlobalAveragePooling2D, {Dense: {units: 2}}]"},
+    {"parallel branches", "6, 6, 3",
+     "[{Conv2D: {filters: 3, kernel_size: 1, activation: tanh, name: stem}}, "
+     "{Conv2D: {filters: 3, kernel_size: 3, padding: same, name: a}}, "
+     "{Conv2D: {filters: 3, kernel_size: 1, inputs: stem, name: b}}, "
+     "{AveragePooling2D: {pool_size: 3, strides: 1, padding: same, inputs: stem, name: c}}, "
+     "{Average: {inputs: [a, b, c, stem]}}, Flatten, {Dense: {units: 2, activation: tanh}}]"},
+    {"one tensor twice", "4", "[{Dense: {units: 3, name: a}}, {Add: {inputs: [a, a]}}]"},
+    {"ladder of sums", "4",
+     "[{Dense: {units: 3, activation: tanh, name: a}}, {Dense: {units: 3, name: b}}, "
+     "{Add: {inputs: [a, b], name: c}}, {Add: {inputs: [c, a], name: d}}, "
+     "{Add: {inputs: [d, c, b]}}, {Dense: {units: 2}}]"},
+    {"shapes of one tensor", "4, 3, 2",
+     "[{Conv2D: {filters: 4, kernel_size: 1, activation: tanh, name: stem}}, Flatten, "
+     "{Dense: {units: 5, name: a}}, {Reshape: {target_shape: [2, 24], inputs: stem}}, Flatten, "
+     "{Dense: {units: 5, name: b}}, {GlobalAveragePooling2D: {inputs: stem}}, "
+     "{Dense: {units: 5, name: c}}, {Add: {inputs: [a, b, c]}}]"},
+    {"two norms of the input", "4, 3, 2",
+     "[{BatchNormalization: {name: a}}, {BatchNormalization: {inputs: input_layer, name: b}}, "
+     "{Add: {inputs: [a, b, input_layer]}}, Flatten, {Dense: {units: 2}}]"},
+    {"dropout beside its input", "7",
+     "[{Dense: {units: 6, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
+     "{Add: {inputs: [b, a]}}, {Dense: {units: 3}}]"},
+};
+
+static void networks_that_branch_have_the_gradients_that_differences_give(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        char yaml[1024];
+        snprintf(yaml, sizeof yaml,
+                 "model: {input: [%s], layers: %s}\n"
+                 "compile: {optimizer: sgd, loss: mean_squared_error}",
+                 graphs[i].input, graphs[i].layers);
+        cornu_model *model = net_model(yaml);
+        failures += check_on_every_device(model, graphs[i].name);
+        cornu_model_close(model);
+    }
+    assert_int_equal(failures, 0);
+}
+
 /* Outputs in 0..1 without a softmax or sigmoid; logits; and both activations. */
 static const char *const heads[] = {
     "[{Dense: {units: 5, activation: tanh}}, {Rescaling: {scale: 0.4, offset: 0.5}}]",
@@ -300,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_factor_or_sign_is_seen),
         cmocka_unit_test(every_layer_row_has_the_gradients_that_differences_give),
+        cmocka_unit_test(networks_that_branch_have_the_gradients_that_differences_give),
         cmocka_unit_test(every_loss_row_has_the_gradients_that_differences_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -369,9 +369,64 @@ static void a_model_without_a_loss_predicts_but_does_not_train(void **state)
     cornu_model_close(model);
 }
 
+/* ---- networks that branch ---------------------------------------------------------------- */
+
+/* Three layers read a; their gradients with updates stay together, as groups. */
+static void the_gradient_of_a_tensor_is_the_sum_over_its_readers(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [5], layers: [{Dense: {units: 4, name: a}}, "
+                  "{Dense: {units: 3, name: b}}, {Dense: {units: 3, name: c, inputs: a}}, "
+                  "{Dense: {units: 3, name: d, inputs: a}}, {Add: {inputs: [b, c, d]}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 4);
+    int at, sums = 0, groups = 0;
+    assert_int_equal(net_count(p, OP_ADD, &at), 2 + 2);
+    for (int i = 0; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        if (o->kind != OP_ADD || o->out[0] != o->in[0])
+            continue;
+        assert_string_equal(p->tensors[o->out[0]].name, "d a/output");
+        assert_string_equal(o->name, sums++ == 0 ? "c" : "b"); /* d is the first reader back */
+    }
+    assert_int_equal(sums, 2);
+    for (int i = 0; i < p->group_count; i++)
+        groups += p->groups[i].kind == GROUP_DENSE_BACKWARD;
+    assert_int_equal(groups, 4);
+    assert_int_equal(net_count(p, OP_UPDATE, &at), 8);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+/* The gradient of a sum is that of both terms, without a copy; what is added to one of them must
+   not change the other. */
+static void what_is_added_to_a_lent_gradient_gets_memory_of_its_own(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(
+        "model: {input: [4], layers: [{Dense: {units: 4, activation: tanh, name: a}}, "
+        "{Dense: {units: 4, name: b}}, {Add: {inputs: [a, b]}}, {Dense: {units: 2}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 3);
+    int first, forward = -1;
+    assert_int_equal(net_count(p, OP_ADD, &forward), 2);
+    for (int i = forward + 1; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        if (o->kind != OP_ADD)
+            continue;
+        assert_string_equal(p->tensors[o->in[0]].name, "d add/output");
+        assert_int_equal(o->out[0], o->in[1]);
+        net_count(p, OP_ACTIVATION_BACKWARD, &first);
+        assert_int_equal(p->ops[first].in[1], o->out[0]);
+    }
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_gradient_of_a_tensor_is_the_sum_over_its_readers),
+        cmocka_unit_test(what_is_added_to_a_lent_gradient_gets_memory_of_its_own),
         cmocka_unit_test(flops_and_bytes_of_a_dense_layer_are_those_by_hand),
         cmocka_unit_test(flops_of_a_convolution_are_those_by_hand),
         cmocka_unit_test(operations_run_as_one_do_not_move_what_they_hand_on),

@@ -120,9 +120,9 @@ cornu_model *net_layer(const layer_kind *kind, const char *sample)
     const char *bar = strchr(sample, '|');
     assert_non_null(bar);
     snprintf(yaml, sizeof yaml,
-             "model: {input: [%.*s], layers: [{%s: %s}]}\n"
+             "model: {input: [%.*s], layers: [%s{%s: %s}]}\n"
              "compile: {optimizer: sgd, loss: mean_squared_error}\n",
-             (int)(bar - sample), sample, kind->name, bar + 1);
+             (int)(bar - sample), sample, kind->merges ? NET_BRANCHES : "", kind->name, bar + 1);
     return net_model(yaml);
 }
 

@@ -7,6 +7,10 @@
 
 /* A model from a recipe's text; its weights are drawn from seed 1. Close with cornu_model_close. */
 cornu_model *net_model(const char *yaml);
+/* What a sample of a merging layer has before it: layers a and b, which both read the input. */
+#define NET_BRANCHES                              \
+    "{Activation: {activation: tanh, name: a}}, " \
+    "{Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
 /* A model of one layer of layer_kinds and one of its samples, "INPUT SHAPE | OPTIONS",
    trained with sgd on mean_squared_error. */
 cornu_model *net_layer(const layer_kind *kind, const char *sample);

@@ -583,8 +583,20 @@ def _check_new(path: str, overwrite: bool) -> None:
         raise FileExistsError(f"{path}: exists")
 
 
+def _refuse_branches(config: dict) -> None:
+    """Sequential would take the layers as a line."""
+    before = None
+    for layer in config["layers"]:
+        calls = [tensor for node in layer.get("inbound_nodes", ()) for tensor in node["args"]]
+        if calls and (isinstance(calls[0], list) or calls[0]["config"]["keras_history"][0] != before):
+            raise NotImplementedError(f"{config['name']}: {layer['name']}: found a network that branches; cornu's Python package "
+                                      f"has Sequential alone, and the program cornu trains and runs it")
+        before = layer.get("name")
+
+
 def _sequential_of(handle) -> Sequential:
     inner = json.loads(handle.config())["config"]
+    _refuse_branches(inner)
     model = Sequential(name=inner["name"])
     for layer in inner["layers"]:
         made = deserialize(layer)

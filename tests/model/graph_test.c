@@ -1,0 +1,166 @@
+/* Networks that branch, as recipes and Keras's configurations describe them. */
+#include "make_model.h"
+
+#define NETWORK(layers) "model:\n  input: [6, 6, 3]\n  layers:\n" layers
+/* A block whose shortcut has a convolution of its own. */
+#define BLOCK                                                                  \
+    "    - Conv2D: {filters: 4, kernel_size: 3, padding: same, name: stem}\n"  \
+    "    - BatchNormalization: {name: norm}\n"                                 \
+    "    - Conv2D: {filters: 4, kernel_size: 3, padding: same, name: inner}\n" \
+    "    - Conv2D: {filters: 4, kernel_size: 1, name: shortcut, inputs: stem}\n"
+
+static const model_node *node_of(const cornu_model *m, const char *name)
+{
+    for (int i = 0; i < m->node_count; i++)
+        if (strcmp(m->nodes[i].layer->name, name) == 0)
+            return &m->nodes[i];
+    fail_msg("found no layer %s", name);
+    return NULL;
+}
+
+static void a_layer_reads_those_that_it_names(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(NETWORK(BLOCK "    - Add: {inputs: [inner, shortcut]}\n"
+                                              "    - Flatten\n"));
+    const model_node *sum = node_of(m, "add");
+    assert_int_equal(sum->input_count, 2);
+    assert_string_equal(m->nodes[sum->inputs[0]].layer->name, "inner");
+    assert_string_equal(m->nodes[sum->inputs[1]].layer->name, "shortcut");
+    const model_node *shortcut = node_of(m, "shortcut");
+    assert_string_equal(m->nodes[shortcut->inputs[0]].layer->name, "stem");
+    assert_true(m->functional);
+    assert_int_equal(m->output.dim[0], 6 * 6 * 4);
+    cornu_model_close(m);
+    m = make_model(NETWORK("    - Flatten\n    - Dense: {units: 2, inputs: [flatten]}\n"));
+    assert_false(m->functional);
+    cornu_model_close(m);
+}
+
+static void wrong_graphs_are_refused_with_the_layer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *recipe, *says;
+    } cases[] = {
+        {NETWORK("    - Add: {inputs: [input_layer, sum]}\n"),
+         "test.yaml:4: model.layers[0].Add.inputs[1]: found no layer \"sum\" before this one|name"},
+        {NETWORK(BLOCK "    - Add: {inputs: [inner, shortcat]}\n"),
+         "layers[4].Add.inputs[1]: found no layer \"shortcat\"|did you mean shortcut?"},
+        {NETWORK(BLOCK "    - Add: {inputs: [add, inner], name: add}\n"),
+         "layers[4].Add.inputs[0]: found no layer \"add\" before this one"},
+        {NETWORK(BLOCK "    - Add: {inputs: [inner, input_layer]}\n"),
+         "layers[4]: add (Add): found inputs (6, 6, 4) and (6, 6, 3); expected equal shapes"},
+        {NETWORK(BLOCK "    - Add\n"),
+         "add (Add): found 1 input; expected at least two, such as `inputs: [first, second]`"},
+        {NETWORK(BLOCK "    - Flatten: {inputs: [inner, shortcut]}\n"),
+         "layers[4]: flatten (Flatten): found 2 inputs; expected one"},
+        {NETWORK(BLOCK "    - Add: {inputs: [stem, shortcut]}\n"),
+         "layers[2]: inner: found no layer that reads its output|only the last layer, add"},
+        {NETWORK(BLOCK "    - Add: {inputs: [inner, 3]}\n"),
+         "layers[4].Add.inputs[1]: found 3; expected the name of a layer before this one"},
+        {NETWORK(BLOCK "    - Add: {inputs: []}\n"),
+         "layers[4].Add.inputs: found []; expected a list of names"},
+        {NETWORK(BLOCK "    - Conv2D: {filters: 4, kernel_size: 1, name: stem}\n"),
+         "found layer name \"stem\" twice"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m;
+        if (cornu_model_parse(cases[i].recipe, "test.yaml", &m) != CORNU_INVALID)
+            fail_msg("not refused: %s", cases[i].recipe);
+        assert_null(m);
+        must_say(cases[i].says);
+    }
+}
+
+/* Keras numbers weights by its own order of the layers: by depth, then as a walk from the output
+   meets them. Here it meets the shortcut first. */
+static void layers_and_weights_are_in_kerass_order(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"input_layer", "stem", "norm",   "shortcut",
+                                        "inner",       "add",  "flatten"};
+    cornu_model *m = make_model(NETWORK(BLOCK "    - Add: {inputs: [shortcut, inner]}\n"
+                                              "    - Flatten\n"));
+    assert_int_equal(m->layer_count, 7);
+    for (int i = 0, next = 0; i < 7; i++) {
+        const layer *l = m->layers[i];
+        assert_string_equal(l->name, names[i]);
+        assert_int_equal(l->first_variable, next);
+        for (int k = 0; k < l->weight_count; k++)
+            assert_int_equal(strncmp(m->variables[next + k].name, l->name, strlen(l->name)), 0);
+        next += l->weight_count;
+    }
+    assert_int_equal(m->weight_count, 2 + 4 + 2 + 2);
+    cornu_model_close(m);
+}
+
+static void a_network_that_branches_survives_keras_json(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(NETWORK(BLOCK "    - Add: {inputs: [shortcut, inner, stem]}\n"
+                                              "    - Flatten\n")),
+                *same;
+    char *first, *second;
+    must(cornu_model_config(m, &first));
+    assert_non_null(strstr(first, "\"class_name\": \"Functional\""));
+    must(cornu_model_parse(first, "same.json", &same));
+    must(cornu_model_config(same, &second));
+    assert_string_equal(first, second);
+    assert_int_equal(node_of(same, "add")->input_count, 3);
+    cornu_free(first);
+    cornu_free(second);
+    cornu_model_close(m);
+    cornu_model_close(same);
+}
+
+/* Its layers' order is Keras's, which need not be an order of the calls. */
+static void keras_json_may_list_a_layer_before_its_inputs(void **state)
+{
+    (void)state;
+#define CALL(name, from) "\"name\": \"" name "\", \"inbound_nodes\": [[[\"" from "\", 0, 0, {}]]]}"
+    cornu_model *m = make_model(
+        "{\"class_name\": \"Functional\", \"config\": {\"name\": \"model\", \"layers\": ["
+        "{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [null, 5], \"name\": "
+        "\"in\"}, \"name\": \"in\", \"inbound_nodes\": []}, "
+        "{\"class_name\": \"ReLU\", \"config\": {\"name\": \"b\"}, " CALL(
+            "b",
+            "a") ", "
+                 "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 5}, " CALL(
+                     "a", "in") ", {\"class_name\": \"Add\", \"config\": {\"name\": \"sum\"}, "
+                                "\"name\": \"sum\", "
+                                "\"inbound_nodes\": [[[\"b\", 0, 0, {}], [\"in\", 0, 0, {}]]]}], "
+                                "\"input_layers\": [[\"in\", 0, 0]], \"output_layers\": [[\"sum\", "
+                                "0, 0]]}}");
+    assert_int_equal(m->node_count, 4);
+    assert_string_equal(m->nodes[2].layer->name, "b");
+    assert_string_equal(m->nodes[m->nodes[2].inputs[0]].layer->name, "a");
+    cornu_model_close(m);
+}
+
+static void rescaling_is_found_before_branches_alone(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(NETWORK("    - Rescaling: {scale: 0.5, name: scaled}\n"
+                                        "    - ReLU: {name: a}\n"
+                                        "    - Add: {inputs: [a, scaled]}\n"));
+    assert_string_equal(model_rescaling(m)->name, "scaled");
+    cornu_model_close(m);
+    m = make_model(NETWORK("    - Rescaling: {scale: 0.5, name: scaled}\n"
+                           "    - Add: {inputs: [scaled, input_layer]}\n"));
+    assert_null(model_rescaling(m));
+    cornu_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_reads_those_that_it_names),
+        cmocka_unit_test(wrong_graphs_are_refused_with_the_layer),
+        cmocka_unit_test(layers_and_weights_are_in_kerass_order),
+        cmocka_unit_test(a_network_that_branches_survives_keras_json),
+        cmocka_unit_test(keras_json_may_list_a_layer_before_its_inputs),
+        cmocka_unit_test(rescaling_is_found_before_branches_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
