@@ -36,6 +36,7 @@ typedef double rule_real;
 #define rule_exp_coarse(a) exp(a)
 #define rule_expm1_negative(a) expm1(a)
 #include "device/rules/activations.h"
+#include "device/rules/binary.h"
 
 /* One lane has the whole row. */
 typedef double row_number, row_metric;
@@ -147,4 +148,27 @@ double activate_element_back(activation act, double x_or_y, double dy)
 #include "model/activations.def"
     };
     return rules[act.kind](x_or_y, dy, (double)act.alpha);
+}
+
+/* ---- operations of two numbers ------------------------------------------------------------ */
+
+typedef double binary_rule(double a, double b);
+typedef double binary_back_rule(double a, double b, double dy);
+
+double binary_element(binary_kind kind, double a, double b)
+{
+    static binary_rule *const rules[BINARY_COUNT] = {
+#define BINARY(id, name, rule, ...) [BINARY_##id] = binary_##rule,
+#include "model/binaries.def"
+    };
+    return rules[kind](a, b);
+}
+
+double binary_element_back(binary_kind kind, int of, double a, double b, double dy)
+{
+    static binary_back_rule *const rules[BINARY_COUNT][2] = {
+#define BINARY(id, name, rule, ...) [BINARY_##id] = {binary_##rule##_da, binary_##rule##_db},
+#include "model/binaries.def"
+    };
+    return rules[kind][of](a, b, dy);
 }

@@ -21,6 +21,9 @@ metric_row *metric_row_of(metric_id id);
 double activate_element(activation act, double x);
 /* dx = act'(x) dy, from y where activations.def says so, else from x (not softmax) */
 double activate_element_back(activation act, double x_or_y, double dy);
+/* y = f(a, b), by a row of binaries.def; the gradient of a (of = 0) or b (1) */
+double binary_element(binary_kind kind, double a, double b);
+double binary_element_back(binary_kind kind, int of, double a, double b, double dy);
 /* y [n], may be x */
 void softmax_row(const float *x, float *y, int64_t n);
 /* dx [n] from y [n] and dy [n]; dx may be one of them */

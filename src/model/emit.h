@@ -23,6 +23,9 @@ bool activation_find(const char *name, activation *out);
 /* May its derivative be computed from its output alone? (So that it can be fused.) */
 bool activation_from_output(activation_kind kind);
 
+/* keras.ops' name of an operation of two tensors. */
+const char *binary_name(binary_kind kind);
+
 /* Shape of a tensor without the batch dimension. */
 shape emit_shape(const step_builder *b, tensor_ref x);
 /* The number of inputs of the call. */
@@ -53,6 +56,10 @@ cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, te
 enum { EMIT_REALS = 4 };
 cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,
                             const double reals[EMIT_REALS], tensor_ref *y);
+/* y = f(x, z), element by element. Both have the same rank; where a dimension of one of them is 1,
+   its elements are repeated. */
+cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor_ref z,
+                         tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

@@ -1,5 +1,5 @@
-/* The rows of activations.def, losses.def and metrics.def as numbers: for C, and for the devices'
-   kernels, which may be CUDA C++ or OpenCL C. */
+/* The rows of activations.def, binaries.def, losses.def and metrics.def as numbers: for C, and for
+   the devices' kernels, which may be CUDA C++ or OpenCL C. */
 #ifndef MODEL_KINDS_H
 #define MODEL_KINDS_H
 
@@ -9,6 +9,12 @@ typedef enum activation_kind {
 #include "model/activations.def"
     ACTIVATION_COUNT
 } activation_kind;
+
+typedef enum binary_kind {
+#define BINARY(id, ...) BINARY_##id,
+#include "model/binaries.def"
+    BINARY_COUNT
+} binary_kind;
 
 typedef enum loss_id {
 #define LOSS(id, ...) LOSS_##id,

@@ -188,6 +188,28 @@ static cornu_status back_add(step_builder *b, const op *f, tensor_ref dy)
     return CORNU_OK;
 }
 
+/* One operation for each input, which may have another shape than dy. */
+static cornu_status back_binary(step_builder *b, const op *f, tensor_ref dy)
+{
+    static const bool reads[BINARY_COUNT] = {
+#define BINARY(id, name, rule, reads_operands, ...) [BINARY_##id] = reads_operands,
+#include "model/binaries.def"
+    };
+    for (int i = 0; i < 2; i++) {
+        if (!needed(b, f->in[i]))
+            continue;
+        op o = op_new(OP_BINARY_BACKWARD);
+        o.a = f->a;
+        o.a.binary.of = i;
+        o.in[2] = dy;
+        for (int k = 0; reads[f->a.binary.kind] && k < 2; k++)
+            o.in[k] = f->in[k];
+        TRY(builder_gradient(b, f->in[i], &o.out[0]));
+        TRY(builder_add(b, &o, f->name));
+    }
+    return CORNU_OK;
+}
+
 /* ---- by names (BACKWARD in ops.def) ------------------------------------------------------ */
 
 static const op_kind partners[OP_COUNT] = {
@@ -230,6 +252,7 @@ static backward_rule *const rules[OP_COUNT] = {
     [OP_DROPOUT] = back_dropout,
     [OP_SCALE] = back_scale,
     [OP_ADD] = back_add,
+    [OP_BINARY_FORWARD] = back_binary,
 #define BACKWARD(forward, backward) [OP_##forward] = back_by_names,
 #include "step/ops.def"
 };

@@ -83,6 +83,10 @@ typedef union op_attributes {
     struct {
         float scale, offset;
     } scale;
+    struct {
+        binary_kind kind;
+        int of; /* BINARY_BACKWARD: the input whose gradient it is */
+    } binary;
     float reals[EMIT_REALS]; /* of emit_operation: their meaning is in ops.def */
     struct {
         int64_t before[2], after[2];

@@ -107,6 +107,24 @@ static const shape plain_shapes[] = {
     {4, {3, 5, 7, 3}}, {4, {2, 9, 9, 32}}, {2, {1, 16384}}, {2, {1, 16385}}, {4, {9, 16, 16, 33}},
 };
 
+/* Two tensors of which one repeats some dimensions of the other, or each does. */
+typedef struct pair_row {
+    shape a, b;
+} pair_row;
+static const pair_row pair_rows[] = {
+    {{2, {1, 1}}, {2, {1, 1}}},
+    {{4, {3, 5, 7, 3}}, {4, {3, 5, 7, 3}}},
+    {{4, {2, 9, 9, 32}}, {4, {2, 1, 1, 32}}},
+    {{4, {3, 1, 1, 17}}, {4, {3, 6, 5, 17}}},
+    {{4, {3, 6, 5, 17}}, {4, {3, 6, 5, 1}}},
+    {{4, {2, 1, 5, 1}}, {4, {2, 6, 1, 33}}},
+    {{5, {2, 3, 1, 4, 1}}, {5, {2, 1, 5, 1, 6}}},
+    {{2, {3, 1}}, {2, {3, 2000}}},
+    {{3, {1, 600, 1}}, {3, {40, 600, 3}}},
+    {{2, {1, 700}}, {2, {50, 700}}},
+    {{2, {4, 16387}}, {2, {4, 16387}}},
+};
+
 /* ---- building the table ----------------------------------------------------------------- */
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -296,6 +314,37 @@ static void add_pad(int64_t n, int64_t h, int64_t w, int64_t ch, const int64_t p
     c = add(OP_CROP);
     *c = (op_case){.kind = c->kind, .in = {outer}, .out = {inner}, .a = a};
     label(c, "");
+}
+
+static const char *more_of(const char *name, const shape *b, char text[128])
+{
+    char other[128];
+    snprintf(text, 128, "%.20s %s", name, shape_show(b, false, other));
+    return text;
+}
+
+static void add_binary(const pair_row *r, binary_kind kind)
+{
+    char more[128];
+    shape y = r->a;
+    for (int i = 0; i < y.rank; i++)
+        if (y.dim[i] == 1)
+            y.dim[i] = r->b.dim[i];
+    op_case *c = add(OP_BINARY_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {r->a, r->b}, .out = {y}, .a.binary = {kind, 0}};
+    label(c, more_of(binary_name(kind), &r->b, more));
+    for (int of = 0; of < 2; of++) {
+        c = add(OP_BINARY_BACKWARD);
+        *c = (op_case){.kind = c->kind,
+                       .in = {r->a, r->b, y},
+                       .out = {of ? r->b : r->a},
+                       .a.binary = {kind, of}};
+        if (kind == BINARY_ADD || kind == BINARY_SUBTRACT)
+            c->in[0] = c->in[1] = (shape){0};
+        if (kind == BINARY_MAXIMUM || kind == BINARY_MINIMUM)
+            c->step = 0.25f;
+        label(c, more_of(binary_name(kind), &r->b, more));
+    }
 }
 
 static void add_losses(const shape *s)
@@ -490,6 +539,9 @@ const op_case *op_cases(int *count)
         add_pad(1, 1, 1, 1, (const int64_t[]){1, 1, 1, 1});
         add_pad(3, 7, 5, 3, (const int64_t[]){1, 2, 0, 3});
         add_pad(2, 30, 31, 17, (const int64_t[]){0, 1, 2, 0});
+        for (int i = 0; i < COUNT(pair_rows); i++)
+            for (int kind = 0; kind < BINARY_COUNT; kind++)
+                add_binary(&pair_rows[i], (binary_kind)kind);
         add_losses(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});

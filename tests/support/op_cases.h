@@ -26,7 +26,7 @@ double op_case_flops(const op_case *c);
 bool op_case_is_small(const op_case *c);
 
 /* If the reference kernel makes NaN of a NaN, every kernel must, so that training notices it. */
-enum { NAN_KINDS = 12 };
+enum { NAN_KINDS = 13 };
 extern const op_kind nan_kinds[NAN_KINDS];
 
 /* The outputs of an operation. */
@@ -40,6 +40,9 @@ typedef struct op_outputs {
    2 of the first input is NaN. Outputs hold garbage before. Release with op_outputs_free. */
 cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
                          op_outputs *out);
+/* The same with these inputs. */
+cornu_status op_case_run_with(const op_case *c, const kernel *k, threads *pool,
+                              const float *const inputs[OP_INPUTS_MAX], op_outputs *out);
 void op_outputs_free(op_outputs *o);
 /* Scratch memory of a kernel, all NaN: a kernel must not rely on its content. Release with
    memory_free_aligned. */

@@ -16,6 +16,7 @@ const op_kind nan_kinds[NAN_KINDS] = {OP_DENSE_FORWARD,
                                       OP_ACTIVATION_FORWARD,
                                       OP_SCALE,
                                       OP_ADD,
+                                      OP_BINARY_FORWARD,
                                       OP_PAD,
                                       OP_DENSE_BACKWARD_DATA,
                                       OP_SQUARE_SUM,
@@ -288,8 +289,9 @@ cornu_status op_scratch_new(size_t bytes, void **out)
     return CORNU_OK;
 }
 
-cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
-                         op_outputs *out)
+/* inputs: NULL, or in place of those that depend on the case */
+static cornu_status run_case(const op_case *c, const kernel *k, threads *pool, bool nan,
+                             const float *const *inputs, op_outputs *out)
 {
     bench b = {0};
     void *state = NULL, *scratch = NULL;
@@ -298,6 +300,10 @@ cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool 
     memset(out, 0, sizeof *out);
     lay_out(&b, c);
     TRY_GOTO(fill_bench(&b, c, nan));
+    for (int i = 0; inputs && i < OP_INPUTS_MAX; i++)
+        if (b.op.in[i] != NO_TENSOR)
+            memcpy(b.memory[b.op.in[i]], inputs[i],
+                   (size_t)b.tensors[b.op.in[i]].count * sizeof(float));
     if (k->panels)
         TRY_GOTO(relayout(&b, panels_pack, false));
     if (k->prepare)
@@ -325,6 +331,18 @@ done:
     memory_free_aligned(scratch);
     bench_free(&b);
     return status;
+}
+
+cornu_status op_case_run(const op_case *c, const kernel *k, threads *pool, bool nan,
+                         op_outputs *out)
+{
+    return run_case(c, k, pool, nan, NULL, out);
+}
+
+cornu_status op_case_run_with(const op_case *c, const kernel *k, threads *pool,
+                              const float *const inputs[OP_INPUTS_MAX], op_outputs *out)
+{
+    return run_case(c, k, pool, false, inputs, out);
 }
 
 void op_outputs_free(op_outputs *o)

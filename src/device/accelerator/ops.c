@@ -1,4 +1,5 @@
 #include "device/accelerator/ops.h"
+#include <string.h>
 
 /* ---- launches ------------------------------------------------------------------------------ */
 
@@ -178,6 +179,43 @@ gpu_gather_size gpu_gather_size_of(const gpu_op *r)
         s.columns = t->shape.dim[t->shape.rank - 1];
     }
     return s;
+}
+
+static gpu_binary binary_forward_of(const gpu_op *r)
+{
+    const tensor *y = GPU_OUT(r, 0);
+    return (gpu_binary){.s = broadcast_of(&GPU_IN(r, 0)->shape, &GPU_IN(r, 1)->shape, &y->shape),
+                        .a = r->in[0],
+                        .b = r->in[1],
+                        .count = y->count,
+                        .terms = 1};
+}
+
+gpu_binary gpu_binary_of(const gpu_op *r)
+{
+    enum { TERMS_LEAST = 256 /* of an element, before a block sums them */ };
+    if (r->op->kind == OP_BINARY_FORWARD)
+        return binary_forward_of(r);
+    const tensor *dx = GPU_OUT(r, 0), *dy = GPU_IN(r, 2);
+    const shape *shapes[2];
+    const int of = r->op->a.binary.of;
+    for (int i = 0; i < 2; i++)
+        shapes[i] = i == of ? &dx->shape : r->in[i] ? &GPU_IN(r, i)->shape : &dy->shape;
+    gpu_binary g = {.s = broadcast_of(shapes[0], shapes[1], &dy->shape),
+                    .a = r->in[0],
+                    .b = r->in[1],
+                    .count = dx->count,
+                    .terms = dy->count / dx->count};
+    g.kept = broadcast_kept(&g.s, of);
+    g.repeated = broadcast_repeated(&g.s, of);
+    g.wide = g.terms >= TERMS_LEAST;
+    for (int i = 0; i < 2; i++) {
+        if (r->in[i])
+            continue;
+        *(i == 0 ? &g.a : &g.b) = r->in[2];
+        memcpy(g.s.step[i], g.s.step[BROADCAST_Y], sizeof g.s.step[i]);
+    }
+    return g;
 }
 
 gpu_pad gpu_pad_of(const gpu_op *r)

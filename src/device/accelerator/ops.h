@@ -4,6 +4,7 @@
 #define DEVICE_ACCELERATOR_OPS_H
 
 #include "device/accelerator/gpu.h"
+#include "device/broadcast.h"
 
 /* Image sizes up to here: kernels add a few of them in 32-bit numbers. */
 #define GPU_SIDE_MOST (1 << 28)
@@ -140,6 +141,15 @@ typedef struct gpu_gather_size {
     int64_t count, target_count, columns; /* target_count: 0 where no targets are gathered */
 } gpu_gather_size;
 gpu_gather_size gpu_gather_size_of(const gpu_op *r);
+
+/* BINARY_FORWARD or BINARY_BACKWARD: what a rule does not read has dy's address and steps. */
+typedef struct gpu_binary {
+    broadcast s, kept, repeated; /* backward: of the input whose gradient is computed */
+    gpu_address a, b;
+    int64_t count, terms; /* elements that are written, and how many are summed for each */
+    bool wide;            /* the terms of an element are worth a block */
+} gpu_binary;
+gpu_binary gpu_binary_of(const gpu_op *r);
 
 /* PAD or CROP: the larger and the smaller images, and how many packs are written. */
 typedef struct gpu_pad {

@@ -34,6 +34,8 @@ KERNELS(layer_norm_forward, &cpu_layer_norm_forward);
 KERNELS(layer_norm_backward, &cpu_layer_norm_backward);
 KERNELS(scale, &cpu_scale);
 KERNELS(add, &cpu_add);
+KERNELS(binary_forward, &cpu_binary_forward);
+KERNELS(binary_backward, &cpu_binary_backward);
 KERNELS(pad, &cpu_pad);
 KERNELS(crop, &cpu_crop);
 KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);

@@ -1,9 +1,11 @@
 /* Operations on elements and rows: samples, activations, dropout, scaling and padding, loss and
    metrics. */
+#include "base/memory.h"
 #include "base/philox.h"
 #include "device/gather_sample.h"
 #include "device/reference/reference.h"
 #include "device/rows.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- samples ----------------------------------------------------------------------------- */
@@ -79,7 +81,7 @@ cornu_status reference_dropout(const op_run *r)
     return CORNU_OK;
 }
 
-/* ---- scale, add, pad, crop --------------------------------------------------------------- */
+/* ---- scale, add ------------------------------------------------------------------------- */
 
 cornu_status reference_scale(const op_run *r)
 {
@@ -97,6 +99,57 @@ cornu_status reference_add(const op_run *r)
         r->out[0][i] = r->in[0][i] + r->in[1][i];
     return CORNU_OK;
 }
+
+/* ---- operations of two tensors --------------------------------------------------------- */
+
+/* The element of x, which repeats the dimensions of 1, for element i of y. */
+static int64_t repeated(const shape *y, const shape *x, int64_t i)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = y->rank - 1; d >= 0; d--) {
+        if (x->dim[d] != 1)
+            at += i % y->dim[d] * stride;
+        stride *= x->dim[d];
+        i /= y->dim[d];
+    }
+    return at;
+}
+
+cornu_status reference_binary_forward(const op_run *r)
+{
+    const tensor *y = OP_OUT(r->plan, r->op, 0);
+    const shape *a = &OP_IN(r->plan, r->op, 0)->shape, *b = &OP_IN(r->plan, r->op, 1)->shape;
+    for (int64_t i = 0; i < y->count; i++)
+        r->out[0][i] =
+            (float)binary_element(r->op->a.binary.kind, (double)r->in[0][repeated(&y->shape, a, i)],
+                                  (double)r->in[1][repeated(&y->shape, b, i)]);
+    return CORNU_OK;
+}
+
+/* The value of an input for element i of y; 0 where the input is absent. */
+static double repeated_value(const op_run *r, int input, const shape *y, int64_t i)
+{
+    if (!r->in[input])
+        return 0;
+    return (double)r->in[input][repeated(y, &OP_IN(r->plan, r->op, input)->shape, i)];
+}
+
+cornu_status reference_binary_backward(const op_run *r)
+{
+    const tensor *dy = OP_IN(r->plan, r->op, 2), *dx = OP_OUT(r->plan, r->op, 0);
+    double *sums;
+    TRY(memory_new((size_t)dx->count, sizeof *sums, "sums", &sums));
+    for (int64_t i = 0; i < dy->count; i++)
+        sums[repeated(&dy->shape, &dx->shape, i)] += binary_element_back(
+            r->op->a.binary.kind, r->op->a.binary.of, repeated_value(r, 0, &dy->shape, i),
+            repeated_value(r, 1, &dy->shape, i), (double)r->in[2][i]);
+    for (int64_t i = 0; i < dx->count; i++)
+        r->out[0][i] = (float)sums[i];
+    free(sums);
+    return CORNU_OK;
+}
+
+/* ---- pad, crop -------------------------------------------------------------------------- */
 
 /* The row of the larger image that contains row `row` of sample n of the smaller one, as an
    index. */

@@ -378,12 +378,26 @@ static void export_scale(onnx_export *e, const op *o)
 }
 
 /* In the order of dimensions that a has. */
-static void export_add(onnx_export *e, const op *o)
+static void apply_to_two(onnx_export *e, const char *kind, const op *o)
 {
     bool first;
     const char *a = onnx_either(e, o->in[0], &first);
     const char *b = first ? onnx_channels_first(e, o->in[1]) : onnx_plain(e, o->in[1]);
-    onnx_apply(e, "Add", a, b, onnx_result(e, o->out[0], first));
+    onnx_apply(e, kind, a, b, onnx_result(e, o->out[0], first));
+}
+
+static void export_add(onnx_export *e, const op *o)
+{
+    apply_to_two(e, "Add", o);
+}
+
+static void export_binary(onnx_export *e, const op *o)
+{
+    static const char *const kinds[BINARY_COUNT] = {
+#define BINARY(id, name, rule, reads, onnx) [BINARY_##id] = onnx,
+#include "model/binaries.def"
+    };
+    apply_to_two(e, kinds[o->a.binary.kind], o);
 }
 
 /* gamma, or ones; beta, or zeros. */
@@ -469,6 +483,7 @@ static export_function *const functions[OP_COUNT] = {
     [OP_LAYER_NORM_FORWARD] = export_layer_norm,
     [OP_SCALE] = export_scale,
     [OP_ADD] = export_add,
+    [OP_BINARY_FORWARD] = export_binary,
     [OP_PAD] = export_pad,
 };
 

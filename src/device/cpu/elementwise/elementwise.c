@@ -151,7 +151,7 @@ static cornu_status run_dropout(const op_run *r)
 
 const kernel cpu_dropout = {.name = "vector", .prepare = dropout_prepare, .run = run_dropout};
 
-/* ---- scale, add, pad, crop --------------------------------------------------------------- */
+/* ---- scale, pad, crop -------------------------------------------------------------------- */
 
 typedef struct scale_run {
     const element_kernels *kernels;
@@ -178,29 +178,6 @@ static cornu_status run_scale(const op_run *r)
                    r->op->a.scale.offset,
                    OP_OUT(r->plan, r->op, 0)->count};
     threads_run(r->pool, cpu_divide_up(s.count, CPU_TASK), scale_task, &s);
-    return CORNU_OK;
-}
-
-typedef struct add_run {
-    const element_kernels *kernels;
-    const float *a, *b;
-    float *y;
-    int64_t count;
-} add_run;
-
-static void add_task(void *context, int64_t task, int worker)
-{
-    (void)worker;
-    const add_run *s = context;
-    int64_t begin, end;
-    cpu_task_range(s->count, CPU_TASK, task, &begin, &end);
-    s->kernels->sum(s->a + begin, s->b + begin, s->y + begin, end - begin);
-}
-
-static cornu_status run_add(const op_run *r)
-{
-    add_run s = {r->state, r->in[0], r->in[1], r->out[0], OP_OUT(r->plan, r->op, 0)->count};
-    threads_run(r->pool, cpu_divide_up(s.count, CPU_TASK), add_task, &s);
     return CORNU_OK;
 }
 
@@ -277,7 +254,6 @@ static cornu_status run_crop(const op_run *r)
 }
 
 const kernel cpu_scale = {.name = "vector", .prepare = prepare, .run = run_scale};
-const kernel cpu_add = {.name = "vector", .prepare = prepare, .run = run_add};
 const kernel cpu_pad = {.name = "rows", .run = run_pad};
 const kernel cpu_crop = {.name = "rows", .run = run_crop};
 

@@ -83,6 +83,74 @@ static element_backward *const back[ACTIVATION_COUNT] = {
 #include "model/activations.def"
 };
 
+/* ---- operations of two tensors ---------------------------------------------------------- */
+
+#include "device/rules/binary.h"
+
+typedef vec pair(vec a, vec b);
+typedef vec pair_back(vec a, vec b, vec dy);
+
+VEC_INLINE void map_pair(pair *f, const float *a, int64_t a_step, const float *b, int64_t b_step,
+                         float *y, int64_t count)
+{
+    const vec one_a = vec_all(*a), one_b = vec_all(*b);
+    int64_t i = 0;
+    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
+        vec_store(y + i, f(a_step ? vec_load(a + i) : one_a, b_step ? vec_load(b + i) : one_b));
+    if (i < count) {
+        const int64_t left = count - i;
+        vec_store_first(y + i,
+                        f(a_step ? vec_load_first(a + i, left) : one_a,
+                          b_step ? vec_load_first(b + i, left) : one_b),
+                        left);
+    }
+}
+
+VEC_INLINE void map_pair_back(pair_back *f, const float *a, int64_t a_step, const float *b,
+                              int64_t b_step, const float *dy, float *dx, int64_t count)
+{
+    const vec one_a = vec_all(*a), one_b = vec_all(*b);
+    int64_t i = 0;
+    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
+        vec_store(dx + i, f(a_step ? vec_load(a + i) : one_a, b_step ? vec_load(b + i) : one_b,
+                            vec_load(dy + i)));
+    if (i < count) {
+        const int64_t left = count - i;
+        vec_store_first(dx + i,
+                        f(a_step ? vec_load_first(a + i, left) : one_a,
+                          b_step ? vec_load_first(b + i, left) : one_b,
+                          vec_load_first(dy + i, left)),
+                        left);
+    }
+}
+
+#define BINARY(id, name, rule, ...)                                                               \
+    static void id##_of(const float *a, int64_t a_step, const float *b, int64_t b_step, float *y, \
+                        int64_t count)                                                            \
+    {                                                                                             \
+        map_pair(binary_##rule, a, a_step, b, b_step, y, count);                                  \
+    }                                                                                             \
+    static void id##_da(const float *a, int64_t a_step, const float *b, int64_t b_step,           \
+                        const float *dy, float *dx, int64_t count)                                \
+    {                                                                                             \
+        map_pair_back(binary_##rule##_da, a, a_step, b, b_step, dy, dx, count);                   \
+    }                                                                                             \
+    static void id##_db(const float *a, int64_t a_step, const float *b, int64_t b_step,           \
+                        const float *dy, float *dx, int64_t count)                                \
+    {                                                                                             \
+        map_pair_back(binary_##rule##_db, a, a_step, b, b_step, dy, dx, count);                   \
+    }
+#include "model/binaries.def"
+
+static element_binary *const binary[BINARY_COUNT] = {
+#define BINARY(id, ...) [BINARY_##id] = id##_of,
+#include "model/binaries.def"
+};
+static element_binary_back *const binary_back[BINARY_COUNT][2] = {
+#define BINARY(id, ...) [BINARY_##id] = {id##_da, id##_db},
+#include "model/binaries.def"
+};
+
 /* ---- others ----------------------------------------------------------------------------- */
 
 static void scale(const float *x, float *y, int64_t count, float factor, float offset)
@@ -101,15 +169,6 @@ static void add(const float *x, float *sum, int64_t count)
         vec_store(sum + i, vec_load(sum + i) + vec_load(x + i));
     for (; i < count; i++)
         sum[i] += x[i];
-}
-
-static void sum_of_two(const float *a, const float *b, float *y, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
-        vec_store(y + i, vec_load(a + i) + vec_load(b + i));
-    for (; i < count; i++)
-        y[i] = a[i] + b[i];
 }
 
 /* LANES separate sums: the additions of one do not wait for those of another. */
@@ -131,9 +190,10 @@ static double square_sum(const float *x, int64_t count)
 const element_kernels ISA(cpu_element_kernels) = {
     .activate = forward,
     .activate_back = back,
+    .binary = binary,
+    .binary_back = binary_back,
     .scale = scale,
     .add = add,
-    .sum = sum_of_two,
     .square_sum = square_sum,
 };
 

@@ -15,16 +15,23 @@ typedef void element_forward(const float *x, float *y, int64_t count, float alph
 typedef void element_backward(const float *from, const float *dy, float *dx, int64_t count,
                               float alpha);
 
+/* y = f(a, b) by a row of model/binaries.def; a step of 0: one number for all elements, else 1 */
+typedef void element_binary(const float *a, int64_t a_step, const float *b, int64_t b_step,
+                            float *y, int64_t count);
+/* The gradient of a or of b, one term an element. */
+typedef void element_binary_back(const float *a, int64_t a_step, const float *b, int64_t b_step,
+                                 const float *dy, float *dx, int64_t count);
+
 typedef struct element_kernels {
     /* [activation_kind]; NULL where a whole row is needed */
     element_forward *const *activate;
     element_backward *const *activate_back;
+    element_binary *const *binary;                /* [binary_kind] */
+    element_binary_back *const (*binary_back)[2]; /* [binary_kind][of a, of b] */
     /* y = x * scale + offset */
     void (*scale)(const float *x, float *y, int64_t count, float scale, float offset);
     /* sum += x */
     void (*add)(const float *x, float *sum, int64_t count);
-    /* y = a + b */
-    void (*sum)(const float *a, const float *b, float *y, int64_t count);
     /* sum of x * x, in doubles */
     double (*square_sum)(const float *x, int64_t count);
 } element_kernels;

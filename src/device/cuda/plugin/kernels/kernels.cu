@@ -1,4 +1,5 @@
 /* Every own kernel: compiled by nvcc into the plug-in. */
+#include "device/cuda/plugin/kernels/binary.cuh"
 #include "device/cuda/plugin/kernels/conv.cuh"
 #include "device/cuda/plugin/kernels/elementwise.cuh"
 #include "device/cuda/plugin/kernels/gather.cuh"

@@ -1,8 +1,10 @@
 /* Samples, activations, alone and as dense layers and convolutions use them; dropout, scaling and
    padding, and sums. */
 #include "device/cuda/plugin/kernels/elementwise.h"
+#include "device/cuda/plugin/kernels/binary.h"
 #include "device/cuda/plugin/kernels/gather.h"
 #include "device/cuda/plugin/ops/ops.h"
+#include <string.h>
 
 /* ---- samples ----------------------------------------------------------------------------- */
 
@@ -195,6 +197,49 @@ static cornu_status enqueue_add(const gpu_op *r)
     return cuda_launch(r->g, CUDA_add, cuda_element_grid(p.count), &p);
 }
 
+_Static_assert(SHAPE_MAX == BINARY_DIMENSIONS, "kernels/binary.h has all dimensions");
+
+static binary_steps steps_of(const gpu_binary *g)
+{
+    binary_steps s;
+    memcpy(s.a, g->s.step[BROADCAST_A], sizeof s.a);
+    memcpy(s.b, g->s.step[BROADCAST_B], sizeof s.b);
+    memcpy(s.y, g->s.step[BROADCAST_Y], sizeof s.y);
+    return s;
+}
+
+static cornu_status enqueue_binary(const gpu_op *r)
+{
+    const gpu_binary g = gpu_binary_of(r);
+    binary_forward_params p = {.a = (const float *)g.a,
+                               .b = (const float *)g.b,
+                               .y = (float *)r->out[0],
+                               .count = g.count,
+                               .steps = steps_of(&g),
+                               .kind = (int32_t)r->op->a.binary.kind};
+    memcpy(p.size, g.s.size, sizeof p.size);
+    return cuda_launch(r->g, CUDA_binary_forward, cuda_element_grid(p.count), &p);
+}
+
+static cornu_status enqueue_binary_back(const gpu_op *r)
+{
+    const gpu_binary g = gpu_binary_of(r);
+    binary_backward_params p = {.a = (const float *)g.a,
+                                .b = (const float *)g.b,
+                                .dy = (const float *)r->in[2],
+                                .dx = (float *)r->out[0],
+                                .count = g.count,
+                                .terms = g.terms,
+                                .steps = steps_of(&g),
+                                .kind = (int32_t)r->op->a.binary.kind,
+                                .of = r->op->a.binary.of};
+    memcpy(p.kept, g.kept.size, sizeof p.kept);
+    memcpy(p.repeated, g.repeated.size, sizeof p.repeated);
+    return cuda_launch(
+        r->g, g.wide ? CUDA_binary_backward_sums : CUDA_binary_backward,
+        cuda_line(gpu_blocks(g.count, g.wide ? 1 : ELEMENT_THREADS, 4096), ELEMENT_THREADS), &p);
+}
+
 static cornu_status copy(const gpu_op *r, cuda_function function)
 {
     const gpu_pad s = gpu_pad_of(r);
@@ -225,10 +270,14 @@ static cornu_status enqueue_crop(const gpu_op *r)
 
 static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale};
 static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
+static const gpu_kernel binary = {.name = "elementwise", .enqueue = enqueue_binary};
+static const gpu_kernel binary_back = {.name = "elementwise", .enqueue = enqueue_binary_back};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
 const gpu_kernel *const cuda_scale[] = {&scale, NULL};
 const gpu_kernel *const cuda_add[] = {&add, NULL};
+const gpu_kernel *const cuda_binary_forward[] = {&binary, NULL};
+const gpu_kernel *const cuda_binary_backward[] = {&binary_back, NULL};
 const gpu_kernel *const cuda_pad[] = {&pad, NULL};
 const gpu_kernel *const cuda_crop[] = {&crop, NULL};
 

@@ -14,6 +14,9 @@
    each: 32 bytes, which is what a GPU's memory is read by */
 #define REDUCE_NUMBERS 8
 
+/* binary.cl: dimensions of a tensor */
+#define BINARY_DIMENSIONS 5
+
 /* ---- results of a step ------------------------------------------------------------------- */
 
 /* The results of a step from the kernels, which the host adds.

@@ -1,0 +1,198 @@
+/* Operations of two tensors, element by element, and their gradients, which are sums over the
+   elements that a tensor repeats. */
+#include "device/broadcast.h"
+#include "device/cpu/cpu.h"
+#include "device/cpu/elementwise/elementwise_kernels.h"
+
+CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
+CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
+CPU_ISA_TABLE(layer_norm_kernels, cpu_layer_norm_kernels);
+
+enum {
+    ROWS = SHAPE_MAX - 1, /* the dimensions but the innermost, along which the kernels go */
+    STRIP = 512,          /* elements whose terms and sums stay in L1 */
+    COLUMNS_LEAST = 64    /* elements of dx that a task sums */
+};
+
+typedef struct binary_run {
+    cpu_isa isa;
+    binary_kind kind;
+    int of; /* backward: BROADCAST_A or BROADCAST_B */
+    broadcast s;
+    const float *in[BROADCAST_TENSORS]; /* a, b, dy */
+    float *out;
+    int64_t count; /* elements of y, or of dx */
+    int64_t size;  /* of a task */
+} binary_run;
+
+/* The kernel on `count` elements of a row, from element `column` of it on. */
+static void combine(const binary_run *r, const broadcast_walk *w, int64_t column, int64_t count,
+                    float *out)
+{
+    const element_kernels *kernels = cpu_element_kernels[r->isa];
+    const float *x[BROADCAST_TENSORS] = {NULL};
+    int64_t step[BROADCAST_TENSORS];
+    for (int k = 0; k < BROADCAST_TENSORS; k++) {
+        const int from = r->in[k] ? k : BROADCAST_Y; /* what the rule does not read is there, too */
+        step[k] = r->s.step[from][ROWS];
+        if (r->in[from])
+            x[k] = r->in[from] + w->at[from] + column * step[k];
+    }
+    if (x[BROADCAST_Y])
+        kernels->binary_back[r->kind][r->of](x[0], step[0], x[1], step[1], x[2], out, count);
+    else
+        kernels->binary[r->kind](x[0], step[0], x[1], step[1], out, count);
+}
+
+/* Every element of the output has one term. */
+static void combine_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const binary_run *r = context;
+    const int64_t n = r->s.size[ROWS];
+    int64_t begin, end;
+    cpu_task_range(r->count, r->size, task, &begin, &end);
+    broadcast_walk w = broadcast_at(&r->s, ROWS, begin / n);
+    for (int64_t column = begin % n; begin < end; column = 0) {
+        const int64_t count = cpu_least(n - column, end - begin);
+        combine(r, &w, column, count, r->out + begin);
+        broadcast_next(&r->s, ROWS, &w);
+        begin += count;
+    }
+}
+
+/* The sums of `count` neighbours of dx, from the place `w` of its first term on. */
+static void sum_columns(const binary_run *r, const broadcast *terms, const broadcast_walk *w,
+                        int64_t column, int64_t count, float *dx)
+{
+    double sums[STRIP] = {0};
+    float row[STRIP];
+    const int64_t rows = broadcast_count(terms);
+    broadcast_walk term = broadcast_at(terms, ROWS, 0);
+    for (int64_t i = 0; i < rows; i++) {
+        broadcast_walk here = *w;
+        for (int k = 0; k < BROADCAST_TENSORS; k++)
+            here.at[k] += term.at[k];
+        combine(r, &here, column, count, row);
+        cpu_batch_norm_kernels[r->isa]->add_row(row, sums, count);
+        broadcast_next(terms, ROWS, &term);
+    }
+    for (int64_t i = 0; i < count; i++)
+        dx[i] = (float)sums[i];
+}
+
+/* The sum of the whole rows whose first one begins at `w`. */
+static float sum_rows(const binary_run *r, const broadcast *terms, const broadcast_walk *w)
+{
+    const int64_t n = r->s.size[ROWS], rows = broadcast_count(terms) / n;
+    double sum = 0;
+    float row[STRIP];
+    broadcast_walk term = broadcast_at(terms, ROWS, 0);
+    for (int64_t i = 0; i < rows; i++) {
+        broadcast_walk here = *w;
+        for (int k = 0; k < BROADCAST_TENSORS; k++)
+            here.at[k] += term.at[k];
+        for (int64_t column = 0; column < n; column += STRIP) {
+            const int64_t count = cpu_least(STRIP, n - column);
+            combine(r, &here, column, count, row);
+            sum += cpu_layer_norm_kernels[r->isa]->sum(row, count);
+        }
+        broadcast_next(terms, ROWS, &term);
+    }
+    return (float)sum;
+}
+
+/* Elements begin..end-1 of dx, each of which is a sum. */
+static void sum_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const binary_run *r = context;
+    const broadcast kept = broadcast_kept(&r->s, r->of), terms = broadcast_repeated(&r->s, r->of);
+    const int64_t n = kept.size[ROWS];
+    int64_t begin, end;
+    cpu_task_range(r->count, r->size, task, &begin, &end);
+    while (begin < end) {
+        const broadcast_walk w = broadcast_at(&kept, ROWS, begin / n);
+        const int64_t column = begin % n;
+        const int64_t count = cpu_least(STRIP, cpu_least(n - column, end - begin));
+        if (r->s.step[r->of][ROWS] != 0)
+            sum_columns(r, &terms, &w, column, count, r->out + begin);
+        else
+            r->out[begin] = sum_rows(r, &terms, &w);
+        begin += count;
+    }
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    (void)p, (void)o, (void)pool, (void)scratch_bytes;
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    *state = (void *)(uintptr_t)isa;
+    return CORNU_OK;
+}
+
+static cpu_isa isa_of(const op_run *r)
+{
+    return (cpu_isa)(uintptr_t)r->state;
+}
+
+static cornu_status run_forward(const op_run *r)
+{
+    binary_run b = {.isa = isa_of(r),
+                    .kind = r->op->a.binary.kind,
+                    .s = broadcast_of(&OP_IN(r->plan, r->op, 0)->shape,
+                                      &OP_IN(r->plan, r->op, 1)->shape,
+                                      &OP_OUT(r->plan, r->op, 0)->shape),
+                    .in = {r->in[0], r->in[1]},
+                    .out = r->out[0],
+                    .count = OP_OUT(r->plan, r->op, 0)->count,
+                    .size = CPU_TASK};
+    threads_run(r->pool, cpu_divide_up(b.count, b.size), combine_task, &b);
+    return CORNU_OK;
+}
+
+static cornu_status run_backward(const op_run *r)
+{
+    const plan *p = r->plan;
+    const tensor *dx = OP_OUT(p, r->op, 0), *dy = OP_IN(p, r->op, 2);
+    const shape *shapes[2];
+    binary_run b = {.isa = isa_of(r),
+                    .kind = r->op->a.binary.kind,
+                    .of = r->op->a.binary.of,
+                    .in = {r->in[0], r->in[1], r->in[2]},
+                    .out = r->out[0],
+                    .count = dx->count};
+    for (int i = 0; i < 2; i++)
+        shapes[i] = i == b.of ? &dx->shape : r->in[i] ? &OP_IN(p, r->op, i)->shape : &dy->shape;
+    b.s = broadcast_of(shapes[0], shapes[1], &dy->shape);
+    const int64_t terms = dy->count / dx->count;
+    const bool columns = b.s.step[b.of][ROWS] != 0;
+    b.size = terms == 1 ? CPU_TASK : cpu_rows_per_task(terms);
+    if (columns) /* neighbours have their terms side by side */
+        b.size = cpu_most(b.size, cpu_least(b.s.size[ROWS], COLUMNS_LEAST));
+    threads_run(r->pool, cpu_divide_up(b.count, b.size), terms == 1 ? combine_task : sum_task, &b);
+    return CORNU_OK;
+}
+
+const kernel cpu_binary_forward = {.name = "vector", .prepare = prepare, .run = run_forward};
+const kernel cpu_binary_backward = {.name = "vector", .prepare = prepare, .run = run_backward};
+
+/* ---- ADD --------------------------------------------------------------------------------- */
+
+static cornu_status run_add(const op_run *r)
+{
+    binary_run b = {.isa = isa_of(r),
+                    .kind = BINARY_ADD,
+                    .in = {r->in[0], r->in[1]},
+                    .out = r->out[0],
+                    .count = OP_OUT(r->plan, r->op, 0)->count,
+                    .size = CPU_TASK};
+    const shape whole = {1, {b.count}};
+    b.s = broadcast_of(&whole, &whole, &whole);
+    threads_run(r->pool, cpu_divide_up(b.count, b.size), combine_task, &b);
+    return CORNU_OK;
+}
+
+const kernel cpu_add = {.name = "vector", .prepare = prepare, .run = run_add};
