@@ -60,6 +60,13 @@ cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref 
    its elements are repeated. */
 cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor_ref z,
                          tensor_ref *y);
+/* The `count` tensors of x, equal in all dimensions but `axis` (0: the batch), one after the other.
+ */
+cornu_status emit_concatenate(step_builder *b, const tensor_ref *x, int count, int axis,
+                              tensor_ref *y);
+/* `count` elements along `axis` (not the batch): begin, begin + step, ... */
+cornu_status emit_slice(step_builder *b, tensor_ref x, int axis, int64_t begin, int64_t step,
+                        int64_t count, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

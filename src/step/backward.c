@@ -210,6 +210,18 @@ static cornu_status back_binary(step_builder *b, const op *f, tensor_ref dy)
     return CORNU_OK;
 }
 
+/* SLICE and INSERT are each other's gradient. */
+static cornu_status back_slice(step_builder *b, const op *f, tensor_ref dy)
+{
+    if (!needed(b, f->in[0]))
+        return CORNU_OK;
+    op o = op_new(f->kind == OP_SLICE ? OP_INSERT : OP_SLICE);
+    o.in[0] = dy;
+    o.a = f->a;
+    o.a.slice.partial = false;
+    return back_to_input(b, f, &o);
+}
+
 /* ---- by names (BACKWARD in ops.def) ------------------------------------------------------ */
 
 static const op_kind partners[OP_COUNT] = {
@@ -253,6 +265,8 @@ static backward_rule *const rules[OP_COUNT] = {
     [OP_SCALE] = back_scale,
     [OP_ADD] = back_add,
     [OP_BINARY_FORWARD] = back_binary,
+    [OP_SLICE] = back_slice,
+    [OP_INSERT] = back_slice,
 #define BACKWARD(forward, backward) [OP_##forward] = back_by_names,
 #include "step/ops.def"
 };

@@ -33,10 +33,15 @@ static flops_function *const flops_functions[OP_COUNT] = {
 #include "step/ops.def"
 };
 
-/* Bytes of a tensor that the operation moves: an UPDATE may be of a slice of its variable. */
+/* Bytes of a tensor that the operation moves: an UPDATE may be of a slice of its variable,
+   and SLICE and INSERT of a slice of the larger tensor. */
 static double bytes_of_tensor(const plan *p, const op *o, tensor_ref t)
 {
     int64_t count = p->tensors[t].count;
+    if (o->kind == OP_SLICE)
+        return (double)p->tensors[o->out[0]].count * sizeof(float);
+    if (o->kind == OP_INSERT && (o->a.slice.partial || o->in[1] != NO_TENSOR))
+        return t == o->in[1] ? 0 : (double)p->tensors[o->in[0]].count * sizeof(float);
     if (o->kind == OP_UPDATE && count == p->tensors[o->out[0]].count)
         count -= o->a.update.before + o->a.update.after;
     return (double)count * sizeof(float);

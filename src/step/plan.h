@@ -84,6 +84,11 @@ typedef union op_attributes {
         float scale, offset;
     } scale;
     struct {
+        int axis; /* the batch is 0 */
+        int64_t begin, step;
+        bool partial;
+    } slice;
+    struct {
         binary_kind kind;
         int of; /* BINARY_BACKWARD: the input whose gradient it is */
     } binary;

@@ -352,3 +352,79 @@ cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor
         o.a.binary.kind = kind;
     return forward(b, &o, &s, y);
 }
+
+static cornu_status check_axis(int axis, const shape *s)
+{
+    if (axis >= 1 && axis <= s->rank)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "axis: found %d; expected 1 to %d", axis, s->rank);
+}
+
+/* x's elements along the axis come after the first out->dim[axis - 1]. */
+static cornu_status append_shape(const shape *x, int axis, shape *out)
+{
+    char found[128], expected[128];
+    shape s = *x;
+    if (s.rank == out->rank)
+        s.dim[axis - 1] = out->dim[axis - 1];
+    if (!shape_equal(&s, out))
+        return status_fail(CORNU_INVALID,
+                           "found shapes %s and %s; expected equal ones, but for axis %d",
+                           shape_show(out, true, expected), shape_show(x, true, found), axis);
+    out->dim[axis - 1] += x->dim[axis - 1];
+    return CORNU_OK;
+}
+
+cornu_status emit_concatenate(step_builder *b, const tensor_ref *x, int count, int axis,
+                              tensor_ref *y)
+{
+    shape whole = emit_shape(b, x[0]);
+    int64_t at = 0;
+    TRY(check_axis(axis, &whole));
+    for (int i = 1; i < count; i++) {
+        const shape s = emit_shape(b, x[i]);
+        TRY(append_shape(&s, axis, &whole));
+    }
+    if (count == 1) {
+        *y = x[0];
+        return CORNU_OK;
+    }
+    for (int i = 0; i < count; i++) {
+        op o = op_new(OP_INSERT);
+        o.in[0] = x[i];
+        o.a.slice.axis = axis;
+        o.a.slice.begin = at;
+        o.a.slice.step = 1;
+        o.a.slice.partial = true;
+        at += b->plan->tensors[x[i]].shape.dim[axis];
+        if (i == 0) {
+            TRY(forward(b, &o, &whole, y));
+            continue;
+        }
+        o.in[1] = o.out[0] = *y;
+        TRY(take(b, x[i]));
+        b->notes[*y].needs_gradient |= b->notes[x[i]].needs_gradient;
+        TRY(builder_add(b, &o, b->node->layer->name));
+    }
+    return CORNU_OK;
+}
+
+cornu_status emit_slice(step_builder *b, tensor_ref x, int axis, int64_t begin, int64_t step,
+                        int64_t count, tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    TRY(check_axis(axis, &s));
+    const int64_t n = s.dim[axis - 1];
+    if (begin < 0 || step < 1 || count < 1 || begin >= n || count - 1 > (n - 1 - begin) / step)
+        return status_fail(CORNU_INVALID,
+                           "slice: found %lld elements from %lld on, %lld apart; expected elements "
+                           "within the %lld of axis %d",
+                           (long long)count, (long long)begin, (long long)step, (long long)n, axis);
+    op o = op_new(OP_SLICE);
+    o.in[0] = x;
+    o.a.slice.axis = axis;
+    o.a.slice.begin = begin;
+    o.a.slice.step = step;
+    s.dim[axis - 1] = count;
+    return forward(b, &o, &s, y);
+}

@@ -133,6 +133,22 @@ static void operations_of_two_tensors(void **state)
             }
 }
 
+static void slices(void **state)
+{
+    (void)state;
+    const shape whole = {3, {2, 5, 3}}, part = {3, {2, 2, 3}};
+    const op_attributes how = {.slice = {1, 1, 2, false}};
+    const op_case slice = {OP_SLICE, "slice", {whole}, {part}, how, 0, false};
+    const op_case insert = {OP_INSERT, "insert", {part}, {whole}, how, 0, false};
+    const int from[OP_INPUTS_MAX] = {DY, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT};
+    gradient_case g = {.forward = slice, .backward = insert};
+    memcpy(g.from, from, sizeof from);
+    check(&g);
+    g.forward = insert;
+    g.backward = slice;
+    check(&g);
+}
+
 /* What TensorFlow 2.21 gives through keras.ops. */
 static void equal_numbers_and_nan_are_as_in_tensorflow(void **state)
 {
@@ -169,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_of_two_tensors),
+        cmocka_unit_test(slices),
         cmocka_unit_test(equal_numbers_and_nan_are_as_in_tensorflow),
     };
     return cmocka_run_group_tests_name("gradients of single operations", tests, NULL, NULL);

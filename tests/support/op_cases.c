@@ -347,6 +347,44 @@ static void add_binary(const pair_row *r, binary_kind kind)
     }
 }
 
+static void add_slice(const shape *whole, int axis, int64_t begin, int64_t step, int64_t n)
+{
+    char more[64];
+    shape part = *whole;
+    part.dim[axis] = n;
+    snprintf(more, sizeof more, "axis %d, %lld from %lld on, step %lld", axis, (long long)n,
+             (long long)begin, (long long)step);
+    const op_attributes a = {.slice = {axis, begin, step, false}};
+    op_case *c = add(OP_SLICE);
+    *c = (op_case){.kind = c->kind, .in = {*whole}, .out = {part}, .a = a};
+    label(c, more);
+    for (int fresh = 0; fresh < 2; fresh++) {
+        c = add(OP_INSERT);
+        *c = (op_case){.kind = c->kind, .in = {part}, .out = {*whole}, .a = a};
+        if (!fresh)
+            c->in[1] = *whole;
+        label(c, more);
+    }
+}
+
+static void add_slices(void)
+{
+    const shape image = {4, {3, 7, 9, 5}}, wide = {4, {2, 6, 8, 32}}, deep = {5, {2, 3, 4, 5, 8}};
+    for (int axis = 0; axis < 4; axis++) {
+        add_slice(&image, axis, 0, 1, 2);
+        add_slice(&image, axis, 1, 2, 1);
+        add_slice(&wide, axis, 1, 1, 1);
+    }
+    add_slice(&image, 1, 1, 2, 3);
+    add_slice(&image, 3, 0, 3, 2);
+    add_slice(&wide, 3, 8, 1, 16);
+    add_slice(&wide, 2, 0, 4, 2);
+    add_slice(&deep, 4, 4, 1, 4);
+    add_slice(&deep, 2, 1, 2, 2);
+    add_slice(&(shape){2, {700, 101}}, 1, 30, 1, 71);
+    add_slice(&(shape){2, {3, 40000}}, 1, 20, 1, 39980);
+}
+
 static void add_losses(const shape *s)
 {
     for (int id = 0; id < LOSS_COUNT; id++) {
@@ -542,6 +580,7 @@ const op_case *op_cases(int *count)
         for (int i = 0; i < COUNT(pair_rows); i++)
             for (int kind = 0; kind < BINARY_COUNT; kind++)
                 add_binary(&pair_rows[i], (binary_kind)kind);
+        add_slices();
         add_losses(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});

@@ -218,6 +218,20 @@ gpu_binary gpu_binary_of(const gpu_op *r)
     return g;
 }
 
+gpu_slice gpu_slice_of(const gpu_op *r)
+{
+    gpu_slice g = {.s = slice_runs_of(r->plan, r->op)};
+    slice_runs *s = &g.s;
+    g.spreads = r->op->kind == OP_INSERT && !r->in[1] && !r->op->a.slice.partial;
+    g.pack = (s->floats | s->outer | s->first | s->step) % 4 == 0 ? 4 : 1;
+    s->floats /= g.pack;
+    s->outer /= g.pack;
+    s->first /= g.pack;
+    s->step /= g.pack;
+    g.packs = g.spreads ? s->count / s->runs * s->outer : s->count * s->floats;
+    return g;
+}
+
 gpu_pad gpu_pad_of(const gpu_op *r)
 {
     const tensor *in = GPU_IN(r, 0), *out = GPU_OUT(r, 0);

@@ -5,6 +5,7 @@
 
 #include "device/accelerator/gpu.h"
 #include "device/broadcast.h"
+#include "device/slices.h"
 
 /* Image sizes up to here: kernels add a few of them in 32-bit numbers. */
 #define GPU_SIDE_MOST (1 << 28)
@@ -150,6 +151,15 @@ typedef struct gpu_binary {
     bool wide;            /* the terms of an element are worth a block */
 } gpu_binary;
 gpu_binary gpu_binary_of(const gpu_op *r);
+
+/* SLICE or INSERT: in packs of `pack` floats. */
+typedef struct gpu_slice {
+    slice_runs s;
+    int pack;
+    bool spreads;  /* INSERT: the elements between the runs become 0 */
+    int64_t packs; /* that are copied or, where it spreads, written */
+} gpu_slice;
+gpu_slice gpu_slice_of(const gpu_op *r);
 
 /* PAD or CROP: the larger and the smaller images, and how many packs are written. */
 typedef struct gpu_pad {

@@ -149,6 +149,41 @@ cornu_status reference_binary_backward(const op_run *r)
     return CORNU_OK;
 }
 
+/* ---- slices ----------------------------------------------------------------------------- */
+
+/* The element of the whole that is element i of the part. */
+static int64_t sliced(const op *o, const shape *whole, const shape *part, int64_t i)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = part->rank - 1; d >= 0; d--) {
+        int64_t index = i % part->dim[d];
+        if (d == o->a.slice.axis)
+            index = o->a.slice.begin + index * o->a.slice.step;
+        at += index * stride;
+        stride *= whole->dim[d];
+        i /= part->dim[d];
+    }
+    return at;
+}
+
+cornu_status reference_slice(const op_run *r)
+{
+    const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
+    for (int64_t i = 0; i < y->count; i++)
+        r->out[0][i] = r->in[0][sliced(r->op, &x->shape, &y->shape, i)];
+    return CORNU_OK;
+}
+
+cornu_status reference_insert(const op_run *r)
+{
+    const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
+    if (!r->in[1] && !r->op->a.slice.partial)
+        memset(r->out[0], 0, (size_t)y->count * sizeof(float));
+    for (int64_t i = 0; i < x->count; i++)
+        r->out[0][sliced(r->op, &y->shape, &x->shape, i)] = r->in[0][i];
+    return CORNU_OK;
+}
+
 /* ---- pad, crop -------------------------------------------------------------------------- */
 
 /* The row of the larger image that contains row `row` of sample n of the smaller one, as an

@@ -400,6 +400,69 @@ static void export_binary(onnx_export *e, const op *o)
     apply_to_two(e, kinds[o->a.binary.kind], o);
 }
 
+/* A dimension's number where channels are first. */
+static int64_t axis_of(int axis, bool first)
+{
+    static const int firsts[4] = {0, 2, 3, 1};
+    return first ? firsts[axis] : axis;
+}
+
+static const char *index_tensor(onnx_export *e, const char *name, int64_t value)
+{
+    const int64_t one = 1;
+    int64_t *values = onnx_graph_new_tensor(e->graph, name, ONNX_INT64, &one, 1);
+    if (values)
+        *values = value;
+    return name;
+}
+
+static void export_slice(onnx_export *e, const op *o)
+{
+    bool first;
+    const char *x = onnx_either(e, o->in[0], &first), *y = onnx_result(e, o->out[0], first);
+    const int axis = o->a.slice.axis;
+    const int64_t begin = o->a.slice.begin, step = o->a.slice.step;
+    const int64_t end = begin + (tensor_of(e, o->out[0])->shape.dim[axis] - 1) * step + 1;
+    const char *inputs[] = {x, index_tensor(e, onnx_name(e, y, "starts"), begin),
+                            index_tensor(e, onnx_name(e, y, "ends"), end),
+                            index_tensor(e, onnx_name(e, y, "axes"), axis_of(axis, first)),
+                            index_tensor(e, onnx_name(e, y, "steps"), step)};
+    onnx_graph_node(e->graph, "Slice", inputs, 5, y);
+}
+
+/* All operations that write a tensor are one node, which stands where the last of them does. */
+static void export_concatenate(onnx_export *e, const op *o)
+{
+    const plan *p = e->plan;
+    int count = 0, left = 0;
+    bool first = false;
+    for (int i = 0; i < p->op_count; i++) {
+        if (p->ops[i].kind != OP_INSERT || p->ops[i].out[0] != o->out[0])
+            continue;
+        count++;
+        left += &p->ops[i] > o;
+    }
+    const char **inputs;
+    if (left > 0 || e->status != CORNU_OK)
+        return;
+    e->status = memory_new((size_t)count, sizeof *inputs, "names", &inputs);
+    for (int i = 0, k = 0; e->status == CORNU_OK && i < p->op_count; i++) {
+        const op *part = &p->ops[i];
+        if (part->kind != OP_INSERT || part->out[0] != o->out[0])
+            continue;
+        if (k == 0)
+            inputs[k++] = onnx_either(e, part->in[0], &first);
+        else
+            inputs[k++] = first ? onnx_channels_first(e, part->in[0]) : onnx_plain(e, part->in[0]);
+    }
+    if (e->status == CORNU_OK) {
+        onnx_node *n =
+            onnx_graph_node(e->graph, "Concat", inputs, count, onnx_result(e, o->out[0], first));
+        onnx_node_int(e->graph, n, "axis", axis_of(o->a.slice.axis, first));
+    }
+    free(inputs);
+}
+
 /* gamma, or ones; beta, or zeros. */
 static const char *weight_or(onnx_export *e, tensor_ref t, const char *name, int64_t channels,
                              float value)
@@ -484,6 +547,8 @@ static export_function *const functions[OP_COUNT] = {
     [OP_SCALE] = export_scale,
     [OP_ADD] = export_add,
     [OP_BINARY_FORWARD] = export_binary,
+    [OP_SLICE] = export_slice,
+    [OP_INSERT] = export_concatenate,
     [OP_PAD] = export_pad,
 };
 

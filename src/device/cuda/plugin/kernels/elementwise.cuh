@@ -244,6 +244,45 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_crop(crop_pa
     copy_pack(p.from + from * p.pack, p.to + i * p.pack, p.pack);
 }
 
+/* Where in the whole pack i of the part is. */
+static __device__ inline int64_t whole_at(const slice_params &p, int64_t i)
+{
+    int64_t pack, run;
+    int64_t at = divide(i, p.floats, &pack);
+    at = divide(at, p.runs, &run);
+    return at * p.outer + p.first + run * p.step + pack;
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_slice(slice_params p)
+{
+    for (EACH(i, p.packs))
+        copy_pack(p.from + whole_at(p, i) * p.pack, p.to + i * p.pack, p.pack);
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_insert(insert_params p)
+{
+    for (EACH(i, p.packs))
+        copy_pack(p.from + i * p.pack, p.to + whole_at(p, i) * p.pack, p.pack);
+}
+
+extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_spread(spread_params p)
+{
+    const float4 zeros = {0, 0, 0, 0};
+    for (EACH(i, p.packs)) {
+        int64_t rest, within = 0, run = p.runs;
+        int64_t at = divide(i, p.outer, &rest);
+        if (rest >= p.first)
+            run = divide(rest - p.first, p.step, &within);
+        if (run < p.runs && within < p.floats)
+            copy_pack(p.from + ((at * p.runs + run) * p.floats + within) * p.pack,
+                      p.to + i * p.pack, p.pack);
+        else if (p.pack == 4)
+            store4(p.to, i * 4, zeros);
+        else
+            p.to[i] = 0;
+    }
+}
+
 static __device__ inline uint32_t bf16_bits(float x)
 {
     union {

@@ -87,6 +87,17 @@ typedef struct pad_params {
 } pad_params;
 typedef pad_params crop_params;
 
+/* Runs of a part and of the whole that contains it (device/slices.h); sizes in packs of `pack`
+   floats, 4 or 1, of which `packs` are copied or, by spread, written. */
+typedef struct slice_params {
+    const float *from;
+    float *to;
+    int64_t packs, runs, floats, outer, first, step;
+    int32_t pack;
+} slice_params;
+typedef slice_params insert_params;
+typedef slice_params spread_params; /* with zeros between the runs */
+
 /* y[i] = bfloat16 of x[i], to nearest even */
 typedef struct cast_bf16_params {
     const float *x;

@@ -240,6 +240,25 @@ static cornu_status enqueue_binary_back(const gpu_op *r)
         cuda_line(gpu_blocks(g.count, g.wide ? 1 : ELEMENT_THREADS, 4096), ELEMENT_THREADS), &p);
 }
 
+static cornu_status enqueue_runs(const gpu_op *r)
+{
+    const gpu_slice g = gpu_slice_of(r);
+    const cuda_function function = r->op->kind == OP_SLICE ? CUDA_slice
+                                   : g.spreads             ? CUDA_spread
+                                                           : CUDA_insert;
+    const slice_params p = {.from = (const float *)r->in[0],
+                            .to = (float *)r->out[0],
+                            .packs = g.packs,
+                            .runs = g.s.runs,
+                            .floats = g.s.floats,
+                            .outer = g.s.outer,
+                            .first = g.s.first,
+                            .step = g.s.step,
+                            .pack = g.pack};
+    return cuda_launch(r->g, function,
+                       cuda_line(gpu_blocks(g.packs, ELEMENT_THREADS, 4096), ELEMENT_THREADS), &p);
+}
+
 static cornu_status copy(const gpu_op *r, cuda_function function)
 {
     const gpu_pad s = gpu_pad_of(r);
@@ -272,12 +291,15 @@ static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale
 static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
 static const gpu_kernel binary = {.name = "elementwise", .enqueue = enqueue_binary};
 static const gpu_kernel binary_back = {.name = "elementwise", .enqueue = enqueue_binary_back};
+static const gpu_kernel runs = {.name = "copy", .enqueue = enqueue_runs};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
 const gpu_kernel *const cuda_scale[] = {&scale, NULL};
 const gpu_kernel *const cuda_add[] = {&add, NULL};
 const gpu_kernel *const cuda_binary_forward[] = {&binary, NULL};
 const gpu_kernel *const cuda_binary_backward[] = {&binary_back, NULL};
+const gpu_kernel *const cuda_slice[] = {&runs, NULL};
+const gpu_kernel *const cuda_insert[] = {&runs, NULL};
 const gpu_kernel *const cuda_pad[] = {&pad, NULL};
 const gpu_kernel *const cuda_crop[] = {&crop, NULL};
 

@@ -152,3 +152,55 @@ KERNEL(crop, WORK_ITEMS)(IN(float, from), OUT(float, to), FRAME)
         copy_pack(from, ((at.n * outer_h + row) * outer_w + column) * packs + at.pack, to, i, pack);
     }
 }
+
+/* ---- SLICE and INSERT -------------------------------------------------------------------- */
+
+/* Runs of a part and of the whole that contains it (device/slices.h); sizes in packs of `pack`
+   floats, 4 or 1, of which `packs` are copied or written. */
+#define RUNS                                                                                  \
+    const long packs, const long runs, const long floats, const long outer, const long first, \
+        const long step, const int pack
+
+/* Where in the whole pack i of the part is. */
+static inline long whole_at(long i, long runs, long floats, long outer, long first, long step)
+{
+    long pack, run;
+    long at = divide(i, floats, &pack);
+    at = divide(at, runs, &run);
+    return at * outer + first + run * step + pack;
+}
+
+KERNEL(slice, WORK_ITEMS)(IN(float, from), OUT(float, to), RUNS)
+{
+    AT(from);
+    AT(to);
+    for (EACH(i, packs))
+        copy_pack(from, whole_at(i, runs, floats, outer, first, step), to, i, pack);
+}
+
+KERNEL(insert, WORK_ITEMS)(IN(float, from), OUT(float, to), RUNS)
+{
+    AT(from);
+    AT(to);
+    for (EACH(i, packs))
+        copy_pack(from, i, to, whole_at(i, runs, floats, outer, first, step), pack);
+}
+
+/* The same, with zeros between the runs. */
+KERNEL(spread, WORK_ITEMS)(IN(float, from), OUT(float, to), RUNS)
+{
+    AT(from);
+    AT(to);
+    for (EACH(i, packs)) {
+        long rest, within = 0, run = runs;
+        long at = divide(i, outer, &rest);
+        if (rest >= first)
+            run = divide(rest - first, step, &within);
+        if (run < runs && within < floats)
+            copy_pack(from, (at * runs + run) * floats + within, to, i, pack);
+        else if (pack == 4)
+            ((global float4 *)to)[i] = (float4)(0);
+        else
+            to[i] = 0;
+    }
+}

@@ -141,6 +141,18 @@ static cornu_status enqueue_binary_back(const gpu_op *r)
                          A_DIMENSIONS(g.repeated.size), A_STEPS(g.s));
 }
 
+static cornu_status enqueue_runs(const gpu_op *r)
+{
+    const gpu_slice g = gpu_slice_of(r);
+    const opencl_function function = r->op->kind == OP_SLICE ? OPENCL_slice
+                                     : g.spreads             ? OPENCL_spread
+                                                             : OPENCL_insert;
+    return OPENCL_LAUNCH(r->g, function, opencl_line(gpu_blocks(g.packs, WORK_ITEMS, 4096)),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(g.packs),
+                         A_LONG(g.s.runs), A_LONG(g.s.floats), A_LONG(g.s.outer), A_LONG(g.s.first),
+                         A_LONG(g.s.step), A_INT(g.pack));
+}
+
 static cornu_status copy(const gpu_op *r, opencl_function function)
 {
     const gpu_pad s = gpu_pad_of(r);
@@ -166,12 +178,15 @@ static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale
 static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
 static const gpu_kernel binary = {.name = "elementwise", .enqueue = enqueue_binary};
 static const gpu_kernel binary_back = {.name = "elementwise", .enqueue = enqueue_binary_back};
+static const gpu_kernel runs = {.name = "copy", .enqueue = enqueue_runs};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
 const gpu_kernel *const opencl_scale[] = {&scale, NULL};
 const gpu_kernel *const opencl_add[] = {&add, NULL};
 const gpu_kernel *const opencl_binary_forward[] = {&binary, NULL};
 const gpu_kernel *const opencl_binary_backward[] = {&binary_back, NULL};
+const gpu_kernel *const opencl_slice[] = {&runs, NULL};
+const gpu_kernel *const opencl_insert[] = {&runs, NULL};
 const gpu_kernel *const opencl_pad[] = {&pad, NULL};
 const gpu_kernel *const opencl_crop[] = {&crop, NULL};
 
