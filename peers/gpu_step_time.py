@@ -233,7 +233,7 @@ def main():
     frameworks = [Framework(name, options.device) for name in there]
     try:
         for precision in ["fp32", "tf32"] if options.precision == "both" else [options.precision]:
-            for workload in options.workloads or NETWORKS:
+            for workload in options.workloads or [n for n in NETWORKS if "recipe" not in NETWORKS[n]]:
                 compare(workload, precision, frameworks, options)
     finally:
         for framework in frameworks:

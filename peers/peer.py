@@ -38,13 +38,24 @@ class Keras:
         self.network, self.version = network, f"keras {keras.__version__} on {keras.backend.backend()}"
         make = dict(
             dense=lambda units, activation: keras.layers.Dense(units, activation=activation),
-            conv=lambda filters, kernel, padding, activation:
-                keras.layers.Conv2D(filters, kernel, padding=padding, activation=activation),
+            conv=lambda filters, kernel, padding, activation, strides=1:
+                keras.layers.Conv2D(filters, kernel, strides, padding, activation=activation),
             pool=lambda: keras.layers.MaxPooling2D(2),
             flatten=keras.layers.Flatten,
-            dropout=keras.layers.Dropout)
-        self.model = keras.Sequential([keras.Input(network["input"])] +
-                                      [make[kind](*arguments) for kind, *arguments in network["layers"]])
+            dropout=keras.layers.Dropout,
+            norm=keras.layers.BatchNormalization,
+            relu=keras.layers.ReLU,
+            mean=keras.layers.GlobalAveragePooling2D)
+        x = start = keras.Input(network["input"])
+        marked = {}
+        for kind, *arguments in network["layers"]:
+            if kind == "mark":
+                marked[arguments[0]] = x
+            elif kind == "from":
+                x = marked[arguments[0]]
+            else:
+                x = keras.layers.add([x, marked[arguments[0]]]) if kind == "add" else make[kind](*arguments)(x)
+        self.model = keras.Model(start, x)
         self.model.compile(
             optimizer=keras.optimizers.SGD() if network["optimizer"] == "sgd" else keras.optimizers.Adam(),
             loss="categorical_crossentropy", metrics=["accuracy"], jit_compile=options.framework != "keras")
@@ -69,21 +80,46 @@ class Torch:
         if options.threads:
             torch.set_num_threads(options.threads)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
-        modules, convolutions = [], False
+        convolutions = any(kind == "conv" for kind, *_ in network["layers"])
+        modules = []
         for kind, a, at in shapes(network):
+            if kind in ("mark", "from", "add"):
+                modules.append((kind, a[0], None))
+                continue
             if kind == "conv":
-                convolutions = True
-                modules.append(nn.Conv2d(at[2], a[0], a[1], padding=a[1] // 2 if a[2] == "same" else 0))
+                modules.append((kind, None, nn.Conv2d(at[2], *a[:2], stride=a[4] if len(a) > 4 else 1,
+                                                      padding=a[1] // 2 if a[2] == "same" else 0)))
             elif kind == "dense":
-                modules.append(nn.Linear(at[0], a[0]))
+                modules.append((kind, None, nn.Linear(at[0], a[0])))
             elif kind == "dropout":
-                modules.append(nn.Dropout(a[0]))
+                modules.append((kind, None, nn.Dropout(a[0])))
+            elif kind == "mean":
+                modules += [(kind, None, nn.AdaptiveAvgPool2d(1)), ("flatten", None, nn.Flatten())]
             else:
-                modules.append(nn.MaxPool2d(2) if kind == "pool" else nn.Flatten())
-            if kind in ("conv", "dense") and a[-1] == "relu":
-                modules.append(nn.ReLU())
+                modules.append((kind, None, nn.MaxPool2d(2) if kind == "pool" else nn.Flatten() if kind == "flatten"
+                                else nn.BatchNorm2d(at[2], 1e-3, 0.01) if kind == "norm" else nn.ReLU(inplace=True)))
+            if kind in ("conv", "dense") and a[3 if kind == "conv" else 1] == "relu":
+                modules.append(("relu", None, nn.ReLU()))
+
+        class Rows(nn.Module):
+            def __init__(self, rows):
+                super().__init__()
+                self.rows = [(kind, name) for kind, name, _ in rows]
+                self.kept = nn.ModuleList(nn.Identity() if m is None else m for _, _, m in rows)
+
+            def forward(self, x):
+                marked = {}
+                for (kind, name), module in zip(self.rows, self.kept):
+                    if kind == "mark":
+                        marked[name] = x
+                    elif kind == "from":
+                        x = marked[name]
+                    else:
+                        x = x + marked[name] if kind == "add" else module(x)
+                return x
+
         self.format = torch.channels_last if convolutions else torch.contiguous_format
-        self.model = nn.Sequential(*modules).to(self.device, memory_format=self.format)
+        self.model = Rows(modules).to(self.device, memory_format=self.format)
         if network["optimizer"] == "sgd":
             self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, fused=True)
         else:
@@ -131,17 +167,32 @@ class Jax:
         for kind, a, at in shapes(network):
             key, used = jax.random.split(key)
             shape = (a[1], a[1], at[2], a[0]) if kind == "conv" else (at[0], a[0]) if kind == "dense" else None
-            weights.append(None if shape is None else
+            weights.append((jnp.ones(at[2]), jnp.zeros(at[2])) if kind == "norm" else None if shape is None else
                            (jax.random.normal(used, shape) * (2 / np.prod(shape[:-1])) ** 0.5, jnp.zeros(a[0])))
         self.state = (weights, jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights),
                       jnp.zeros((), jnp.int32), key)
+        self.state += ([(jnp.zeros(at[2]), jnp.ones(at[2])) for kind, _, at in shapes(network) if kind == "norm"],)
         rows = list(shapes(network))
 
         def logits(weights, x, key):
+            marked, statistics = {}, []
             for (kind, a, _), w in zip(rows, weights):
                 if kind == "conv":
-                    x = lax.conv_general_dilated(x, w[0], (1, 1), a[2].upper(),
+                    x = lax.conv_general_dilated(x, w[0], (a[4],) * 2 if len(a) > 4 else (1, 1), a[2].upper(),
                                                  dimension_numbers=("NHWC", "HWIO", "NHWC")) + w[1]
+                elif kind == "mark":
+                    marked[a[0]] = x
+                elif kind == "from":
+                    x = marked[a[0]]
+                elif kind == "add":
+                    x = x + marked[a[0]]
+                elif kind == "norm":
+                    statistics.append((x.mean((0, 1, 2)), x.var((0, 1, 2))))
+                    x = (x - statistics[-1][0]) * lax.rsqrt(statistics[-1][1] + 1e-3) * w[0] + w[1]
+                elif kind == "relu":
+                    x = jax.nn.relu(x)
+                elif kind == "mean":
+                    x = x.mean((1, 2))
                 elif kind == "dense":
                     x = x @ w[0] + w[1]
                 elif kind == "pool":
@@ -151,19 +202,19 @@ class Jax:
                 else:
                     key, used = jax.random.split(key)
                     x = jnp.where(jax.random.bernoulli(used, 1 - a[0], x.shape), x / (1 - a[0]), 0)
-                if kind in ("conv", "dense") and a[-1] == "relu":
+                if kind in ("conv", "dense") and a[3 if kind == "conv" else 1] == "relu":
                     x = jax.nn.relu(x)
-            return x
+            return x, statistics
 
         def loss(weights, x, y, key):
-            z = logits(weights, x, key)
+            z, statistics = logits(weights, x, key)
             right = (z.argmax(1) == y).sum()
-            return -jnp.take_along_axis(jax.nn.log_softmax(z), y[:, None], 1).mean(), right
+            return -jnp.take_along_axis(jax.nn.log_softmax(z), y[:, None], 1).mean(), (right, statistics)
 
         def step(state, index, x, y):
-            weights, m, v, t, key = state
+            weights, m, v, t, key, moving = state
             key, used = jax.random.split(key)
-            (value, right), g = jax.value_and_grad(loss, has_aux=True)(weights, x[index], y[index], used)
+            (value, (right, statistics)), g = jax.value_and_grad(loss, has_aux=True)(weights, x[index], y[index], used)
             t = t + 1
             if network["optimizer"] == "sgd":
                 weights = jax.tree.map(lambda w, d: w - 0.01 * d, weights, g)
@@ -172,7 +223,8 @@ class Jax:
                 v = jax.tree.map(lambda a, d: a + (d * d - a) * 0.001, v, g)
                 rate = 1e-3 * jnp.sqrt(1 - 0.999 ** t) / (1 - 0.9 ** t)
                 weights = jax.tree.map(lambda w, a, b: w - rate * a / (jnp.sqrt(b) + 1e-7), weights, m, v)
-            return (weights, m, v, t, key), (value, right)
+            moving = jax.tree.map(lambda a, b: a + (b - a) * 0.01, moving, statistics)
+            return (weights, m, v, t, key, moving), (value, right)
 
         self.epoch = jax.jit(lambda state, order, x, y: lax.scan(lambda s, i: step(s, i, x, y), state, order),
                              donate_argnums=0)
