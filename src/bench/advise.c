@@ -197,6 +197,7 @@ static cornu_status measure(adviser *a)
     const advise_options *o = a->options;
     a->data.real = a->report->real_data;
     a->data.users = 1;
+    a->data.epoch_samples = a->report->samples;
     a->data.workload = a->subject;
     a->subject[0] = (bench_workload){o->what, a->report->samples, (int)a->report->epochs, NULL};
     bench_options measured = o->bench;

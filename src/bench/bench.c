@@ -24,6 +24,7 @@ typedef struct compared {
 
 typedef struct bench {
     const bench_options *options;
+    const bench_workload *workloads; /* name NULL at the end */
     bench_report *report;
     bench_effort effort;
     device *host; /* "cpu": the machine's limits and probes */
@@ -146,7 +147,7 @@ static cornu_status choose_devices(bench *b)
     return CORNU_OK;
 }
 
-bool bench_wants(const bench_options *options, const char *name)
+static bool wants(const bench_options *options, const char *name)
 {
     if (!options->workloads || !options->workloads[0])
         return true;
@@ -156,16 +157,34 @@ bool bench_wants(const bench_options *options, const char *name)
     return false;
 }
 
-/* The table's workloads, or the options' own. */
-static const bench_workload *workloads_of(const bench *b)
+bool bench_is_recipe(const char *workload)
 {
-    return b->options->subject ? b->options->subject : bench_workloads;
+    return strpbrk(workload, "./") != NULL;
+}
+
+cornu_status bench_choose(const bench_options *options, bench_workload **out)
+{
+    size_t count = 1;
+    const char *const *given = options->workloads;
+    for (const bench_workload *w = bench_workloads; w->name; w++)
+        count++;
+    for (int i = 0; given && given[i]; i++)
+        count++;
+    TRY(memory_new(count, sizeof **out, "workloads", out));
+    bench_workload *next = *out;
+    for (const bench_workload *w = bench_workloads; w->name; w++)
+        if (wants(options, w->name))
+            *next++ = *w;
+    for (int i = 0; given && given[i]; i++)
+        if (bench_is_recipe(given[i]))
+            *next++ = (bench_workload){.name = given[i]};
+    return CORNU_OK;
 }
 
 static cornu_status check_options(const bench_options *options)
 {
     for (const char *const *w = options->workloads; w && *w; w++)
-        if (strcmp(*w, "all") != 0 && !bench_workload_named(*w))
+        if (strcmp(*w, "all") != 0 && !bench_workload_named(*w) && !bench_is_recipe(*w))
             return status_fail(CORNU_INVALID, "%s: unknown workload; cornu bench --help lists them",
                                *w);
     if (options->steps < 0 || options->batch < 0 || options->threads < 0)
@@ -176,12 +195,12 @@ static cornu_status check_options(const bench_options *options)
 
 /* --data must be useful to at least one of the workloads; otherwise the first workload's error is
    returned. */
-static cornu_status check_data(const bench_options *options)
+static cornu_status check_data(const bench *b)
 {
     char first[1024] = "";
-    for (const bench_workload *w = bench_workloads; options->data && w->name; w++) {
-        if (!bench_wants(options, w->name))
-            continue;
+    const bench_options *options = b->options;
+    for (const bench_workload *w = b->workloads; options->data && !options->subject && w->name;
+         w++) {
         if (bench_data_check(w, options) == CORNU_OK)
             return CORNU_OK;
         if (!*first)
@@ -526,9 +545,8 @@ static cornu_status sweep_workload(bench *b, const bench_workload *w)
 static cornu_status sweep_all(bench *b)
 {
     cornu_status status = CORNU_OK;
-    for (const bench_workload *w = workloads_of(b); w->name && status == CORNU_OK; w++)
-        if (bench_wants(b->options, w->name))
-            status = sweep_workload(b, w);
+    for (const bench_workload *w = b->workloads; w->name && status == CORNU_OK; w++)
+        status = sweep_workload(b, w);
     sweep_sort(b->report);
     return status;
 }
@@ -537,10 +555,8 @@ static cornu_status sweep_all(bench *b)
 
 static cornu_status measure_all(bench *b)
 {
-    for (const bench_workload *w = workloads_of(b); w->name; w++)
+    for (const bench_workload *w = b->workloads; w->name; w++)
         for (int d = 0; d < b->device_count; d++) {
-            if (!bench_wants(b->options, w->name))
-                continue;
             if (is_stopped(b))
                 return status_fail(CORNU_STOPPED, "bench: stopped");
             TRY(group_add(b, w, &b->devices[d], b->options));
@@ -646,11 +662,14 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
 {
     cornu_status status;
     bench *b = NULL;
+    bench_workload *chosen = NULL;
     *report = (bench_report){0};
     TRY(check_options(options));
-    TRY(check_data(options));
     TRY(memory_new(1, sizeof *b, "bench", &b));
     b->options = options;
+    TRY_GOTO(bench_choose(options, &chosen));
+    b->workloads = options->subject ? options->subject : chosen;
+    TRY_GOTO(check_data(b));
     b->report = report;
     b->effort = bench_effort_of(options);
     if (options->baseline)
@@ -686,5 +705,6 @@ done:
     if (b->host)
         b->host->ops->close(b->host);
     free(b);
+    free(chosen);
     return status;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct bench_options {
-    const char *const *workloads; /* names, NULL-ended; NULL: all */
+    const char *const *workloads; /* names and paths of recipes, NULL-ended; NULL: all names */
     const char *device;           /* a device, several ("cpu,cuda:0"), "all", or NULL: "cpu" */
     const char *without;          /* with "all": a device that is left out; NULL: none */
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": for devices that support it */
@@ -47,7 +47,10 @@ typedef struct bench_options {
    Call bench_report_free also after a failure. */
 cornu_status bench_run(const bench_options *options, bench_report *report);
 
-/* Are results of this workload asked for? */
-bool bench_wants(const bench_options *options, const char *name);
+/* Is it the path of a recipe, rather than a name? */
+bool bench_is_recipe(const char *workload);
+/* The workloads that the options ask for, name NULL at the end: those of the table in its order,
+   then recipes. The caller frees them; their names are the table's and the options'. */
+cornu_status bench_choose(const bench_options *options, struct bench_workload **out);
 
 #endif

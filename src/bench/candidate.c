@@ -479,7 +479,7 @@ cornu_status candidate_result(const candidate *c, bench_result *out)
     snprintf(out->device, sizeof out->device, "%s", c->device);
     cornu_printable(c->data->data->name, out->data_name, sizeof out->data_name);
     double seconds = out->step_ms.median / 1e3;
-    int64_t epoch_steps = (c->workload->epoch_samples + c->batch - 1) / c->batch;
+    int64_t epoch_steps = (c->data->epoch_samples + c->batch - 1) / c->batch;
     out->samples_per_second = seconds > 0 ? (double)c->batch / seconds : 0;
     out->epoch_seconds = (double)epoch_steps * seconds;
     out->joules_per_epoch = c->joules / c->device_seconds * out->epoch_seconds;
@@ -578,7 +578,7 @@ static cornu_status find_real(bench_data *d, const cornu_model *model, bench_rep
             .size = sizeof(cornu_folder_options), .background = true, .cache = IN_MEMORY}};
     cornu_status status = find.folder ? open_inside(w, model, &find, report, &d->data)
                                       : cornu_data_open_for_model(model, &find, &d->data);
-    if (status == CORNU_OK || !is_mendable(status))
+    if (status == CORNU_OK || !is_mendable(status) || bench_is_recipe(w->name))
         return status;
     if (status != CORNU_NOT_FOUND)
         TRY(bench_note(report, "%s: %s", w->name, cornu_last_error()));
@@ -606,6 +606,24 @@ static cornu_status decode_all(bench_data *d, bench_report *report)
                       (long long)loading.skipped, PLURAL(loading.skipped, "", "s"));
 }
 
+/* Generated pixels in place of the workload's data; of a recipe's only if they are a named set,
+   whose size is known. */
+static cornu_status replace_data(bench_data *d, const cornu_model *model, int64_t batch)
+{
+    data_spec spec = {0};
+    const dataset *set = NULL;
+    if (!bench_is_recipe(d->workload->name))
+        return generate(model, batch, &d->data);
+    char why[1024];
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    if (model->data && data_spec_read(model->data, &spec) == CORNU_OK && spec.name)
+        set = dataset_named(spec.name);
+    if (!set || d->options->data)
+        return status_fail(CORNU_NOT_FOUND, "%s", why);
+    d->epoch_samples = set->samples;
+    return generate(model, batch, &d->data);
+}
+
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,
                              const bench_options *options, bench_report *report, bench_data **out)
 {
@@ -618,10 +636,13 @@ cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, 
     if (status == CORNU_OK)
         status = decode_all(d, report);
     else if (status == CORNU_NOT_FOUND)
-        status = generate(model, batch, &d->data);
+        status = replace_data(d, model, batch);
     if (status != CORNU_OK)
         goto done;
     d->real = !d->data->generated;
+    if (d->epoch_samples == 0)
+        d->epoch_samples =
+            w->epoch_samples > 0 ? w->epoch_samples : d->data->block[CORNU_TRAIN].count;
     d->users = 1;
     TRY_GOTO(data_check_samples(model, &d->data->block[CORNU_TRAIN], d->data->name));
     *out = d;

@@ -22,6 +22,7 @@ bench_effort bench_effort_of(const bench_options *options);
 /* A data set that several candidates may read. */
 typedef struct bench_data {
     cornu_data *data;
+    int64_t epoch_samples;
     bool real;
     int users;
     /* memory of its callbacks, as long as it lives */

@@ -514,7 +514,8 @@ static void notice(const ranks_options *o, const char *line)
         o->bench->on_notice(o->bench->user, line);
 }
 
-cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
+static cornu_status measure_all(const bench_workload *chosen, const ranks_options *o,
+                                ranks_report *report)
 {
     char line[128];
     *report = (ranks_report){.ranks = cornu_ranks_count(o->ranks),
@@ -527,17 +528,15 @@ cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
                            "bench: found one process; expected several, as mpirun -n 2 starts");
     report->hosts = count_hosts(o->ranks);
     int count = 0;
-    for (const bench_workload *w = bench_workloads; w->name; w++)
-        count += bench_wants(o->bench, w->name);
+    while (chosen[count].name)
+        count++;
     TRY(memory_new((size_t)count, sizeof *report->results, "results", &report->results));
     snprintf(report->device, sizeof report->device, "%s",
              o->bench->device ? o->bench->device : "cpu");
     report->threads = o->bench->threads;
     notice(o, "messages between ranks");
     TRY(measure_messages(o->ranks, report));
-    for (const bench_workload *w = bench_workloads; w->name; w++) {
-        if (!bench_wants(o->bench, w->name) || report->interrupted)
-            continue;
+    for (const bench_workload *w = chosen; w->name && !report->interrupted; w++) {
         snprintf(line, sizeof line, "%s by %d ranks", w->name, report->ranks);
         notice(o, line);
         cornu_status status = measure_workload(w, o, report);
@@ -545,6 +544,16 @@ cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
             return status_prefix(status, "%s", w->name);
     }
     return CORNU_OK;
+}
+
+cornu_status ranks_bench(const ranks_options *o, ranks_report *report)
+{
+    bench_workload *chosen;
+    *report = (ranks_report){.count = 0};
+    TRY(bench_choose(o->bench, &chosen));
+    cornu_status status = measure_all(chosen, o, report);
+    free(chosen);
+    return status;
 }
 
 void ranks_report_free(ranks_report *report)

@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* One row of the workload table (published.def). */
+/* One row of the workload table (published.def), or a recipe of the user. */
 typedef struct bench_workload {
-    const char *name;
-    int64_t epoch_samples;
+    const char *name;      /* a recipe's: its path */
+    int64_t epoch_samples; /* a recipe's: 0; those that its data have */
     int epochs;
     const char *substitute; /* data set of the same shape, or NULL */
 } bench_workload;

@@ -131,7 +131,7 @@ static bool check_workloads(const operands *found, int *status)
     names[count++] = "all";
     names[count] = NULL;
     for (int i = 0; i < found->count; i++) {
-        bool known = false;
+        bool known = bench_is_recipe(found->item[i]);
         for (int k = 0; k < count; k++)
             known |= strcmp(found->item[i], names[k]) == 0;
         if (known)
@@ -300,13 +300,14 @@ static const char details[] = "workloads:\n"
 #define WORKLOAD(name, samples, epochs, substitute) "  " name "\n"
 #include "bench/published.def"
 #undef WORKLOAD
-                              "Data that is not on this machine is replaced by generated pixels of "
-                              "the same shape\n(MNIST by Fashion-MNIST), and the report says so.\n";
+                              "A named data set that is not on this machine is replaced by "
+                              "generated pixels of the\nsame shape (MNIST by Fashion-MNIST), and "
+                              "the report says so.\n";
 
 const command command_bench = {
     "bench",
-    "time the published workloads beside the limit and the published times",
-    "[WORKLOAD...|all] [--device D,...|all] [--quick|--steps N|--sweep batch] [--OPTION...]",
+    "time workloads beside the hardware's limit and the published times",
+    "[RECIPE|WORKLOAD...|all] [--device D,...|all] [--quick|--steps N|--sweep batch] [--OPTION...]",
     details,
     run,
     .alone = false};

@@ -170,6 +170,45 @@ static void mnist_is_taken_where_it_is_found(void **state)
     program_free(&p);
 }
 
+#define NET_WITH(data)                                                                           \
+    "{data: " data ", model: {input: [32, 32, 3], layers: [Flatten, Dense: {units: 10, "         \
+    "activation: softmax}]}, compile: {loss: sparse_categorical_crossentropy, optimizer: sgd}, " \
+    "fit: {batch_size: 8, epochs: 1}}"
+
+static void a_recipe_is_timed_as_a_workload_is(void **state)
+{
+    (void)state;
+    static const char recipe[] = NET_WITH("{name: cifar10}");
+    scratch_write("own.yaml", recipe, sizeof recipe - 1);
+    program p = program_run(ARGUMENTS("bench", "own.yaml", "--quick", "--steps", "1", "--device",
+                                      "cpu,reference", "--json", "b.json"));
+    assert_int_equal(p.status, 0);
+    assert_non_null(strstr(p.out, "Generated pixels of the exact shape: own.yaml"));
+    json_t *report = json_load_file(scratch_path("b.json"), 0, NULL);
+    const json_t *results = json_object_get(report, "results");
+    assert_int_equal(json_array_size(results), 2);
+    const json_t *cpu = json_array_get(results, 0);
+    assert_string_equal(json_string_value(json_object_get(cpu, "workload")), "own.yaml");
+    assert_int_equal(json_array_size(json_object_get(cpu, "published")), 0);
+    const double ms = number(json_object_get(cpu, "ms_per_step"), "median");
+    assert_float_equal(number(cpu, "epoch_seconds"), 50000 / 8 * ms / 1e3, 1e-6);
+    json_decref(report);
+    program_free(&p);
+}
+
+/* Generated pixels would not say how long this takes: their number is not known. */
+static void a_recipe_without_its_data_is_refused(void **state)
+{
+    (void)state;
+    static const char recipe[] = NET_WITH("{folder: missing-folder}");
+    scratch_write("own.yaml", recipe, sizeof recipe - 1);
+    program p = program_run(ARGUMENTS("bench", "own.yaml", "--quick"));
+    assert_int_equal(p.status, 1);
+    assert_non_null(strstr(p.err, "own.yaml on cpu: "));
+    assert_non_null(strstr(p.err, "missing-folder"));
+    program_free(&p);
+}
+
 /* Whatever --help lists can be timed: an unknown one would be refused before the device is. */
 static void every_workload_that_help_lists_can_be_timed(void **state)
 {
@@ -194,6 +233,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(report_has_table_and_json_for_each_device, made_open,
                                         scratch_close),
         cmocka_unit_test_setup_teardown(mnist_is_taken_where_it_is_found, made_open, scratch_close),
+        cmocka_unit_test_setup_teardown(a_recipe_is_timed_as_a_workload_is, made_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(a_recipe_without_its_data_is_refused, made_open,
+                                        scratch_close),
         cmocka_unit_test_setup_teardown(every_workload_that_help_lists_can_be_timed, made_open,
                                         scratch_close),
     };

@@ -15,9 +15,11 @@
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define READERS(...) ((const data_reader *const[]){__VA_ARGS__, NULL})
 #define FILES(...) ((const dataset_file[]){__VA_ARGS__, {NULL, NULL, NULL, 0}})
-#define DATASET(name, title, shape, classes, folders, system, readers, files, archive)             \
-    {name,    title, shape,  (int)(sizeof classes / sizeof(char *)) - 1, classes, folders, system, \
-     readers, files, archive},
+#define DATASET(name, title, samples, shape, classes, folders, system, readers, files, archive) \
+    {                                                                                           \
+        name,    title,   samples, shape,   (int)(sizeof classes / sizeof(char *)) - 1,         \
+        classes, folders, system,  readers, files,                                              \
+        archive},
 static const dataset rows[] = {
 #include "data/sets/datasets.def"
 };

@@ -30,6 +30,7 @@ typedef struct dataset_file {
 
 struct dataset {
     const char *name, *title;
+    int64_t samples; /* of the training split */
     shape x_shape;
     int class_count;
     const char *const *class_names; /* [class_count] */
