@@ -27,23 +27,23 @@ broadcast broadcast_of(const shape *a, const shape *b, const shape *y)
 }
 
 /* The dimensions whose steps of this tensor are 0, or are not. */
-static broadcast part_of(const broadcast *s, int tensor, bool zero)
+static broadcast reduced(const broadcast *s, int tensor, bool zero)
 {
-    broadcast part = *s;
+    broadcast fewer = *s;
     for (int d = 0; d < SHAPE_MAX; d++)
         if ((s->step[tensor][d] == 0) != zero)
-            part.size[d] = 1;
-    return part;
+            fewer.size[d] = 1;
+    return fewer;
 }
 
 broadcast broadcast_kept(const broadcast *s, int tensor)
 {
-    return part_of(s, tensor, false);
+    return reduced(s, tensor, false);
 }
 
 broadcast broadcast_repeated(const broadcast *s, int tensor)
 {
-    return part_of(s, tensor, true);
+    return reduced(s, tensor, true);
 }
 
 int64_t broadcast_count(const broadcast *s)

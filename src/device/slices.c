@@ -3,13 +3,13 @@
 slice_runs slice_runs_of(const plan *p, const op *o)
 {
     const tensor *x = &p->tensors[o->in[0]], *y = &p->tensors[o->out[0]];
-    const tensor *part = o->kind == OP_SLICE ? y : x, *whole = o->kind == OP_SLICE ? x : y;
+    const tensor *slice = o->kind == OP_SLICE ? y : x, *whole = o->kind == OP_SLICE ? x : y;
     const int axis = o->a.slice.axis;
-    const int64_t n = part->shape.dim[axis];
+    const int64_t n = slice->shape.dim[axis];
     int64_t inner = 1;
-    for (int d = axis + 1; d < part->shape.rank; d++)
-        inner *= part->shape.dim[d];
-    slice_runs s = {.count = part->count / inner,
+    for (int d = axis + 1; d < slice->shape.rank; d++)
+        inner *= slice->shape.dim[d];
+    slice_runs s = {.count = slice->count / inner,
                     .runs = n,
                     .floats = inner,
                     .outer = whole->shape.dim[axis] * inner,

@@ -1,10 +1,10 @@
-/* SLICE and INSERT: a part, and a whole that has it at every step-th index of a dimension. */
+/* SLICE and INSERT: a slice, and a whole that has it at every step-th index of a dimension. */
 #ifndef DEVICE_SLICES_H
 #define DEVICE_SLICES_H
 
 #include "step/plan.h"
 
-/* The part as runs of neighbours, which are neighbours in the whole, too. All but `count` and
+/* The slice as runs of neighbours, which are neighbours in the whole, too. All but `count` and
    `runs` are numbers of floats. */
 typedef struct slice_runs {
     int64_t count;  /* of all runs */

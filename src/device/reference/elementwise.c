@@ -151,17 +151,17 @@ cornu_status reference_binary_backward(const op_run *r)
 
 /* ---- slices ----------------------------------------------------------------------------- */
 
-/* The element of the whole that is element i of the part. */
-static int64_t sliced(const op *o, const shape *whole, const shape *part, int64_t i)
+/* The element of the whole that is element i of the slice. */
+static int64_t sliced(const op *o, const shape *whole, const shape *slice, int64_t i)
 {
     int64_t at = 0, stride = 1;
-    for (int d = part->rank - 1; d >= 0; d--) {
-        int64_t index = i % part->dim[d];
+    for (int d = slice->rank - 1; d >= 0; d--) {
+        int64_t index = i % slice->dim[d];
         if (d == o->a.slice.axis)
             index = o->a.slice.begin + index * o->a.slice.step;
         at += index * stride;
         stride *= whole->dim[d];
-        i /= part->dim[d];
+        i /= slice->dim[d];
     }
     return at;
 }

@@ -244,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS) cornu_crop(crop_pa
     copy_pack(p.from + from * p.pack, p.to + i * p.pack, p.pack);
 }
 
-/* Where in the whole pack i of the part is. */
+/* Where in the whole pack i of the slice is. */
 static __device__ inline int64_t whole_at(const slice_params &p, int64_t i)
 {
     int64_t pack, run;

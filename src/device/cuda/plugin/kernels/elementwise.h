@@ -87,7 +87,7 @@ typedef struct pad_params {
 } pad_params;
 typedef pad_params crop_params;
 
-/* Runs of a part and of the whole that contains it (device/slices.h); sizes in packs of `pack`
+/* Runs of a slice and of the whole that contains it (device/slices.h); sizes in packs of `pack`
    floats, 4 or 1, of which `packs` are copied or, by spread, written. */
 typedef struct slice_params {
     const float *from;

@@ -155,13 +155,13 @@ KERNEL(crop, WORK_ITEMS)(IN(float, from), OUT(float, to), FRAME)
 
 /* ---- SLICE and INSERT -------------------------------------------------------------------- */
 
-/* Runs of a part and of the whole that contains it (device/slices.h); sizes in packs of `pack`
+/* Runs of a slice and of the whole that contains it (device/slices.h); sizes in packs of `pack`
    floats, 4 or 1, of which `packs` are copied or written. */
 #define RUNS                                                                                  \
     const long packs, const long runs, const long floats, const long outer, const long first, \
         const long step, const int pack
 
-/* Where in the whole pack i of the part is. */
+/* Where in the whole pack i of the slice is. */
 static inline long whole_at(long i, long runs, long floats, long outer, long first, long step)
 {
     long pack, run;
