@@ -155,8 +155,8 @@ def named_weights(model):
 
 
 def difference(a, b):
-    """Largest |difference| over the largest |b|; a bias before batch normalization is nothing but rounding."""
-    return float(np.max(np.abs(np.asarray(a, np.float64) - b)) / max(np.max(np.abs(b)), 1e-3))
+    """Largest |difference| over the largest |b|, of 0.5 at least: a bias before batch normalization is rounding."""
+    return float(np.max(np.abs(np.asarray(a, np.float64) - b)) / max(np.max(np.abs(b)), 0.5))
 
 
 def draw_batch(model, source, batch):
