@@ -484,6 +484,57 @@ def make_optimizers(seed):
     return group
 
 
+# ---- frozen layers: (case, optimizer, shape of one input, layers, those that are trained) ----------
+
+def frozen_cases():
+    yield "dense_below", "sgd", (4,), [L.Dense(3, activation="tanh", name="a"), L.Dense(2, name="b")], "b"
+    yield "dense_between", "adam", (4,), [L.Dense(3, activation="tanh", name="a"), L.Dense(3, name="b"),
+                                          L.Dense(2, name="c")], "ac"
+    yield "norm_below", "adam", (4,), [L.BatchNormalization(name="n"), L.Dense(2, name="a")], "a"
+    yield "norm_between", "sgd", (4,), [L.Dense(3, name="a"), L.BatchNormalization(name="n", scale=False),
+                                        L.Activation("tanh", name="t"), L.Dense(2, name="b")], "ab"
+    yield "conv_below", "sgd", (6, 6, 1), [
+        L.Conv2D(2, 3, padding="same", name="a"), L.BatchNormalization(name="n"), L.MaxPooling2D(2, name="p"),
+        L.Conv2D(2, 2, activation="tanh", name="b"), L.Flatten(name="f"), L.Dense(2, name="c")], "bc"
+    yield "conv_between", "adam", (6, 6, 1), [
+        L.Conv2D(2, 3, name="a"), L.BatchNormalization(name="m"), L.Conv2D(2, 2, name="b"),
+        L.BatchNormalization(name="n"), L.Flatten(name="f"), L.Dense(2, name="c")], "amc"
+    yield "all", "adam", (4,), [L.Dense(3, name="a"), L.BatchNormalization(name="n", center=False, scale=False),
+                                L.Dense(2, name="b")], "n"
+
+
+def make_frozen(seed):
+    """Three steps of models that are trained in part. Adam's epsilon is large, so that it does not make much of the
+    rounding of small gradients."""
+    group = Group(seed)
+    batch, steps = 4, 3
+    for case, kind, shape, layers, trained in frozen_cases():
+        keras.backend.clear_session()
+        group.start(case)
+        optimizer = (keras.optimizers.SGD(0.1, momentum=0.9, weight_decay=0.05, global_clipnorm=0.5)
+                     if kind == "sgd" else keras.optimizers.Adam(0.02, epsilon=0.1))
+        model = keras.Sequential([keras.Input(shape), *layers])
+        for layer in model.layers:
+            layer.trainable = layer.name in trained
+        model.compile(optimizer=optimizer, loss="mean_squared_error")
+        group.put("model", model.to_json())
+        group.put("compile", compile_section(optimizer=optimizer))
+        set_weights(group, model)
+        x, y = group.normal(steps, batch, *shape), group.normal(steps, batch, 2)
+        group.put("x", x)
+        group.put("y", y)
+        losses, after = [], {name: [] for name, _ in named_weights(model)}
+        for xs, ys in zip(x, y):
+            losses.append(float(model.train_on_batch(xs, ys)))
+            model.reset_metrics()
+            for name, w in named_weights(model):
+                after[name].append(w.numpy())
+        group.put("loss", np.array(losses, np.float32))
+        for name, values in after.items():
+            group.put(f"after/{name}", np.stack(values))
+    return group
+
+
 def write_tiny(path, seed):
     """A data set for tests/fixtures/tiny.yaml: 8x8 pixels, three classes that differ in brightness."""
     random = np.random.default_rng(seed)
@@ -508,7 +559,7 @@ def main():
     os.makedirs(options.output, exist_ok=True)
     write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
     for name, make in (("layers", make_layers), ("losses", make_losses), ("metrics", make_metrics),
-                       ("optimizers", make_optimizers)):
+                       ("optimizers", make_optimizers), ("frozen", make_frozen)):
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))
 
 

@@ -13,7 +13,7 @@ typedef struct cornu_weight_info {
     size_t size;
     const char *name; /* "conv2d/kernel"; lives as long as the model */
     int rank;
-    bool trainable;
+    bool trainable; /* false: a statistic such as a moving mean, or its layer is frozen */
     int64_t shape[8];
     int64_t count; /* number of floats */
 } cornu_weight_info;
@@ -29,6 +29,19 @@ CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, con
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);
+
+/* Freeze a layer (`trainable` false) or let it be trained again: Keras's layer.trainable. NULL as
+   the layer's name is the model itself and all its layers; as in Keras, nothing of a model is
+   trained whose own flag is false. A frozen layer's weights have no gradients, no updates and no
+   optimizer state, and a frozen BatchNormalization uses its moving statistics in training, too, and
+   leaves them as they are. The next cornu_model_compile counts; of a compiled model that has not
+   been trained since it was compiled or opened, the flag counts at once, and the optimizer's state
+   of all variables that stay trainable is kept. CORNU_NOT_FOUND if there is no such layer. */
+CORNU_API cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer,
+                                                 bool trainable);
+/* Read the flag as it was set last. */
+CORNU_API cornu_status cornu_model_trainable(const cornu_model *model, const char *layer,
+                                             bool *trainable);
 
 /* Replace the loss and metrics of a compiled model, e.g. "{loss: mse, metrics: [mae]}". The
    optimizer keeps its state; cornu_model_compile resets it. */

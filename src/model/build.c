@@ -58,6 +58,7 @@ void layer_free(layer *l)
 /* Options of every layer, besides its own. */
 typedef struct layer_common {
     const char *name;
+    bool trainable;
     shape input_shape;
 } layer_common;
 
@@ -66,7 +67,7 @@ typedef struct layer_common {
 static const config_field common_fields[] = {
     OPTION(STRING, layer_common, name, .flags = 0),
     OPTION_ELSEWHERE("inputs"),
-    OPTION_NEUTRAL("trainable", "true"),
+    OPTION(BOOL, layer_common, trainable, .fallback = "true"),
     OPTION_DTYPE,
     OPTION_AS("batch_input_shape", BATCH_SHAPE, layer_common, input_shape, SIZES),
     OPTION_AS("input_shape", SHAPE, layer_common, input_shape, SIZES),
@@ -133,7 +134,8 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
         const variable v = {
             .shape = w->shape,
             .count = shape_elements(&w->shape),
-            .trainable = w->trainable,
+            .statistic = !w->trainable,
+            .trainable = w->trainable && l->trainable && m->trainable,
             .of = -1,
             .initializer = w->initializer,
         };
@@ -155,6 +157,7 @@ static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, con
     TRY(config_check_keys(kind->name, options, kind->fields, common_fields));
     TRY(config_read(kind->name, at, options, common_fields, common));
     TRY(config_read(kind->name, at, options, kind->fields, l->config));
+    l->trainable = common->trainable;
     if (common->name)
         return chosen_name(m, common->name, at, &l->name);
     return automatic_name(m, kind->base_name, &l->name);

@@ -85,31 +85,6 @@ static cornu_status compilation_read(const cornu_model *m, const doc *section, c
     return read_metrics(m, doc_get(section, "metrics"), c);
 }
 
-static cornu_status add_slots(cornu_model *m)
-{
-    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
-    int count = optimizer_slots(&m->optimizer, slots);
-    for (int i = 0; i < m->weight_count; i++)
-        for (int j = 0; j < count && m->variables[i].trainable; j++) {
-            const variable slot = {
-                .shape = m->variables[i].shape,
-                .count = m->variables[i].count,
-                .is_slot = true,
-                .of = i,
-                .slot = j,
-                .initializer = {.kind = slots[j].initial == 0 ? INITIALIZER_ZEROS
-                                                              : INITIALIZER_CONSTANT,
-                                .value = slots[j].initial},
-            };
-            char *name = NULL;
-            if (!slots[j].needed)
-                continue;
-            TRY(memory_format(&name, "optimizer/%s/%s", slots[j].name, m->variables[i].name));
-            TRY(model_add_variable(m, name, &slot));
-        }
-    return CORNU_OK;
-}
-
 cornu_status model_compile(cornu_model *m, const doc *section)
 {
     compilation c = {0};
@@ -124,9 +99,8 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     m->loss = c.loss;
     memcpy(m->metrics, c.metrics, sizeof c.metrics);
     m->metric_count = c.metric_count;
-    TRY_GOTO(add_slots(m));
-    if (m->initialized)
-        TRY_GOTO(model_start_slots(m));
+    TRY_GOTO(model_take_trainable(m));
+    m->has_trained = false;
     m->training.position = position_start(m->training.position.seed);
     m->compiled = true;
 done:

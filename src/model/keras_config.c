@@ -224,7 +224,11 @@ static cornu_status append_sequential(cornu_model *m, const doc *list)
     return CORNU_OK;
 }
 
-static cornu_status check_keys(const doc *section, const doc *config)
+typedef struct model_options {
+    bool trainable; /* the model's own flag, beside those of its layers */
+} model_options;
+
+static cornu_status check_keys(const doc *section, const doc *config, model_options *out)
 {
     static const char *const outer[] = {
         "module",         "class_name",    "config",  "registered_name",  "build_config",
@@ -233,25 +237,26 @@ static cornu_status check_keys(const doc *section, const doc *config)
         "name",          "trainable",         "dtype", "layers", "input_layers",
         "output_layers", "build_input_shape", NULL};
     static const config_field values[] = {
-        OPTION_NEUTRAL("trainable", "true"),
+        OPTION(BOOL, model_options, trainable, .fallback = "true"),
         OPTION_DTYPE,
         OPTIONS_END,
     };
+    *out = (model_options){.trainable = true};
     TRY(doc_only_keys(section, outer));
     if (config->type != DOC_MAP)
         return CORNU_OK;
     TRY(doc_only_keys(config, inner));
-    char nothing; /* neither row stores a value */
-    return config_read("model", config, config, values, &nothing);
+    return config_read("model", config, config, values, out);
 }
 
 cornu_status model_from_keras(const doc *section, cornu_model **out)
 {
     cornu_status status;
     cornu_model *m = NULL;
+    model_options options;
     const doc *config = doc_get(section, "config");
     const char *class_name = doc_string(doc_get(section, "class_name")), *name;
-    TRY(check_keys(section, config));
+    TRY(check_keys(section, config, &options));
     /* Old Keras wrote a Sequential's layers as the config itself. */
     const doc *list = config->type == DOC_LIST ? config : doc_get(config, "layers");
     bool sequential = class_name && strcmp(class_name, "Sequential") == 0;
@@ -265,6 +270,7 @@ cornu_status model_from_keras(const doc *section, cornu_model **out)
     name = doc_string(doc_get(config, "name"));
     TRY_GOTO(model_new(name ? name : "sequential", section->source, &m));
     m->functional = functional;
+    m->trainable = options.trainable || sequential; /* Keras reads only a Functional's */
     TRY_GOTO(functional ? append_functional(m, config, list) : append_sequential(m, list));
     *out = m;
     m = NULL;
@@ -305,7 +311,8 @@ static json_t *layer_to_json(const cornu_model *m, const layer *l)
 {
     json_t *config = json_pack("{s:s, s:s}", "name", l->name, "dtype", "float32");
     bool is_input = l->kind == layer_kind_find("InputLayer");
-    if (!config || (!is_input && config_set(config, "trainable", json_true()) != CORNU_OK) ||
+    if (!config ||
+        (!is_input && config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
         config_write(l->kind->fields, l->config, config) != CORNU_OK) {
         json_decref(config);
         return NULL;
@@ -346,7 +353,7 @@ static bool set_ends(const cornu_model *m, json_t *config)
 
 json_t *model_to_keras(const cornu_model *m)
 {
-    json_t *config = json_pack("{s:s, s:b}", "name", m->name, "trainable", 1), *out;
+    json_t *config = json_pack("{s:s, s:b}", "name", m->name, "trainable", m->trainable), *out;
     if (!config || m->layer_count == 0 ||
         config_set(config, "layers", layers_to_json(m)) != CORNU_OK || !set_ends(m, config)) {
         json_decref(config);

@@ -13,6 +13,7 @@ cornu_status model_new(const char *name, const char *source, cornu_model **out)
     *out = NULL;
     TRY_GOTO(memory_new(1, sizeof *m, "a model", &m));
     m->training.position = position_start(0);
+    m->trainable = true;
     TRY_GOTO(memory_new(MODEL_LAYERS_MAX, sizeof *m->layers, "a model", &m->layers));
     TRY_GOTO(memory_copy_string(name, &m->name));
     TRY_GOTO(memory_copy_string(source ? source : name, &m->source));

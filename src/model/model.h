@@ -63,6 +63,8 @@ struct layer {
     char *name; /* unique in the model: "conv2d_1" */
     void *config;
     int first_variable, weight_count;
+    bool trainable;   /* Keras's: from the next compile on, its weights are trained */
+    bool frozen;      /* as of the last compile, they are not */
     int node;         /* its call: an index into the model's nodes */
     const doc *where; /* place in the recipe, for messages; NULL without one */
 };
@@ -83,6 +85,7 @@ struct cornu_model {
     char *source;    /* file name for messages */
     bool functional; /* was Keras's Functional, or branches; else it is Sequential */
     bool published;  /* a built-in workload, as cornu_model_open made it */
+    bool trainable;  /* false: no layer is trained, whatever it says itself */
     layer **layers;  /* the first is InputLayer */
     int layer_count;
     model_node *nodes; /* in an order in which each comes after its inputs: the first is the model's
@@ -92,7 +95,8 @@ struct cornu_model {
     variable *variables; /* the layers' weights in order, then the optimizer's slots */
     int variable_count, weight_count;
     bool compiled, initialized;
-    bool settled; /* the layers are in Keras's order */
+    bool has_trained; /* since it was compiled or read: `trainable` waits for the next compile */
+    bool settled;     /* the layers are in Keras's order */
     optimizer optimizer;
     loss loss;
     metric metrics[MODEL_METRICS_MAX];
@@ -168,6 +172,16 @@ bool keras_config_is(const doc *section);
 cornu_status model_from_keras(const doc *section, cornu_model **out);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
+/* ---- which weights are trained (trainable.c) ---------------------------------------------- */
+
+/* The flags `trainable` count from now on: make the optimizer's slots of the variables that are
+   trained. Those that have slots already keep them, with their values. */
+cornu_status model_take_trainable(cornu_model *m);
+/* The number of variables that the last compile found trainable. */
+int model_trained_count(const cornu_model *m);
+/* Does a layer's flag wait for the next compile? */
+bool model_trainable_waits(const cornu_model *m);
+
 /* Replace the model's loss and metrics by those of the section; the optimizer keeps its state. */
 cornu_status model_change_loss(cornu_model *m, const doc *section);
 /* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */

@@ -15,8 +15,11 @@ typedef struct variable {
     char *name; /* "conv2d/kernel"; slots: "optimizer/SLOT/conv2d/kernel" */
     shape shape;
     int64_t count;
-    float *value; /* [count] */
-    bool trainable, is_slot;
+    float *value;   /* [count] */
+    bool statistic; /* its layer computes it, such as a moving mean; it is never trained */
+    bool trainable; /* no statistic, of a layer that is trainable now */
+    bool trained;   /* was trainable when the model was compiled: has a gradient and slots */
+    bool is_slot;
     int of;   /* slots: the variable that it belongs to; else -1 */
     int slot; /* slots: its number in the optimizer's row */
     initializer initializer;

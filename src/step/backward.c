@@ -177,6 +177,18 @@ static cornu_status back_scale(step_builder *b, const op *f, tensor_ref dy)
     return back_to_input(b, f, &o);
 }
 
+/* With statistics that do not depend on x (a frozen layer's), dx = dy gamma / deviation: the same
+   operation on dy, without mean and beta. Nothing of the layer itself is trained. */
+static cornu_status back_batch_norm_inference(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_BATCH_NORM_INFERENCE);
+    o.in[0] = dy;
+    o.in[1] = f->in[1];
+    o.in[4] = f->in[4];
+    o.a = f->a;
+    return back_to_input(b, f, &o);
+}
+
 /* The gradient of a sum is that of each of its terms. */
 static cornu_status back_add(step_builder *b, const op *f, tensor_ref dy)
 {
@@ -263,6 +275,7 @@ static backward_rule *const rules[OP_COUNT] = {
     [OP_ACTIVATION_FORWARD] = back_activation,
     [OP_DROPOUT] = back_dropout,
     [OP_SCALE] = back_scale,
+    [OP_BATCH_NORM_INFERENCE] = back_batch_norm_inference,
     [OP_ADD] = back_add,
     [OP_BINARY_FORWARD] = back_binary,
     [OP_SLICE] = back_slice,

@@ -117,7 +117,7 @@ cornu_status builder_add_variables(step_builder *b)
         tensor_ref ref;
         TRY(memory_copy_string(v->name, &name));
         TRY(add_tensor(b, &t, name, &ref));
-        b->notes[ref].needs_gradient = b->plan->mode == PLAN_TRAIN && v->trainable && !v->is_slot;
+        b->notes[ref].needs_gradient = b->plan->mode == PLAN_TRAIN && v->trained;
         b->plan->variable_bytes += (size_t)v->count * sizeof(float);
     }
     return CORNU_OK;

@@ -229,7 +229,7 @@ cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, te
     TRY(check_vector(b, "beta", beta, channels));
     TRY(check_vector(b, "moving_mean", moving_mean, channels));
     TRY(check_vector(b, "moving_variance", moving_variance, channels));
-    bool training = b->plan->mode == PLAN_TRAIN;
+    bool training = b->plan->mode == PLAN_TRAIN && !b->node->layer->frozen;
     op o = op_new(training ? OP_BATCH_NORM_FORWARD : OP_BATCH_NORM_INFERENCE);
     o.in[0] = x;
     o.in[1] = gamma;

@@ -133,6 +133,20 @@ static void set_position(fit_run *run)
     p->epochs = run->epochs;
 }
 
+/* As Keras trains both without a word or with a warning alone. */
+static void notice_trainable(const fit_run *run)
+{
+    const cornu_model *m = run->state.model;
+    if (model_trained_count(m) == 0)
+        fit_notice(&run->state, "%s: found no trainable weights: the training changes none of them",
+                   m->name);
+    if (model_trainable_waits(m))
+        fit_notice(&run->state,
+                   "%s: trainable: found layers that were frozen, or are to be trained, since the "
+                   "model was compiled; the next compile counts",
+                   m->name);
+}
+
 static cornu_status start_session(fit_run *run)
 {
     data_spec data;
@@ -141,6 +155,7 @@ static cornu_status start_session(fit_run *run)
     options.augment = data.augment;
     if (!run->options->resume)
         TRY(features_learn(run->state.model, &run->input));
+    notice_trainable(run);
     TRY(session_open(run->state.model, &options, &run->state.session));
     const device *d = session_device(run->state.session);
     if (d->ops->notice && *d->ops->notice(d))

@@ -240,6 +240,7 @@ cornu_status session_run(session *s, session_plan *ready, const sample_block *sa
 void session_advance(session *s)
 {
     s->model->training.position.iterations++;
+    s->model->has_trained = true;
 }
 
 static void end_step(session *s, const session_plan *ready)

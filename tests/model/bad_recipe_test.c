@@ -32,7 +32,7 @@ static const struct {
      "unknown layer \"LSTM\"; cornu has Activation, Add, Average, AveragePooling2D"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
-     "pool_size, strides, padding, name, inputs (did you mean pool_size?)"},
+     "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},
     {MODEL("    - Dense\n"), "test.yaml:4: model.layers[0]: units is missing; Dense needs it"},
     {MODEL("    - Dense: {units: 0}\n"), "Dense.units: found 0|whole number from 1 to"},
     {MODEL("    - Dense: {units: 2.5}\n"), "Dense.units: found 2.5|whole number"},
@@ -45,7 +45,8 @@ static const struct {
     {MODEL("    - Dense: {units: 4, kernel_regularizer: l2}\n"),
      "kernel_regularizer: found \"l2\"; expected null (cornu does not support other values)"},
     {MODEL("    - Dense: {units: 4, dtype: float16}\n"), "dtype: found \"float16\"|float32"},
-    {MODEL("    - Dense: {units: 4, trainable: false}\n"), "trainable: found false|expected true"},
+    {MODEL("    - Dense: {units: 4, trainable: maybe}\n"),
+     "trainable: found \"maybe\"|expected true or false"},
     {MODEL("    - Dense: {units: 999999999}\n    - Dense: {units: 999999999}\n"),
      "model.layers[1]: dense_1 (Dense): kernel|too large|2^40"},
     {MODEL("    - Dense: {units: 4, name: a}\n    - Dense: {units: 4, name: a}\n"),

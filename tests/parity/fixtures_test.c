@@ -397,6 +397,12 @@ static void optimizers_take_keras_steps(void **state)
     check_file("optimizers.npz", check_updates);
 }
 
+static void models_with_frozen_layers_take_keras_steps(void **state)
+{
+    (void)state;
+    check_file("frozen.npz", check_updates);
+}
+
 static int list_variants(void **state)
 {
     (void)state;
@@ -424,6 +430,7 @@ int main(void)
         cmocka_unit_test(losses_give_keras_values_and_gradients),
         cmocka_unit_test(metrics_give_keras_values_also_for_ties),
         cmocka_unit_test(optimizers_take_keras_steps),
+        cmocka_unit_test(models_with_frozen_layers_take_keras_steps),
     };
     return cmocka_run_group_tests(tests, list_variants, jobs_were_run);
 }

@@ -238,6 +238,19 @@ static const struct {
     {"two norms of the input", "4, 3, 2",
      "[{BatchNormalization: {name: a}}, {BatchNormalization: {inputs: input_layer, name: b}}, "
      "{Add: {inputs: [a, b, input_layer]}}, Flatten, {Dense: {units: 2}}]"},
+    {"frozen batch norm", "5",
+     "[{Dense: {units: 4, activation: tanh}}, {BatchNormalization: {trainable: false}}, "
+     "{Activation: {activation: tanh}}, {Dense: {units: 3}}]"},
+    {"frozen batch norms of images", "5, 4, 2",
+     "[{Conv2D: {filters: 3, kernel_size: 3}}, {BatchNormalization: {trainable: false, scale: "
+     "false}}, {BatchNormalization: {trainable: false, center: false}}, "
+     "{Activation: {activation: elu}}, Flatten, {Dense: {units: 2}}]"},
+    {"frozen layers below, between and above", "6, 5, 2",
+     "[{Conv2D: {filters: 3, kernel_size: 3, trainable: false, activation: tanh}}, "
+     "BatchNormalization, {Conv2D: {filters: 4, kernel_size: 3, padding: same, trainable: false, "
+     "name: a}}, {Conv2D: {filters: 4, kernel_size: 1, activation: tanh, name: b}}, "
+     "{Add: {inputs: [a, b]}}, Flatten, {Dense: {units: 3}}, "
+     "{Dense: {units: 2, trainable: false}}]"},
     {"dropout beside its input", "7",
      "[{Dense: {units: 6, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
      "{Add: {inputs: [b, a]}}, {Dense: {units: 3}}]"},

@@ -123,6 +123,58 @@ static void the_gradient_of_the_first_layers_input_is_never_computed(void **stat
     cornu_model_close(model);
 }
 
+static void nothing_runs_backward_below_the_lowest_trainable_layer(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [12, 12, 1], layers: ["
+                  "{Conv2D: {filters: 2, kernel_size: 3, trainable: false, activation: relu}}, "
+                  "{MaxPooling2D: {pool_size: 2}}, {BatchNormalization: {trainable: false}}, "
+                  "{Activation: {activation: elu}}, {Dropout: {rate: 0.5}}, Flatten, "
+                  "{Dense: {units: 4, activation: relu, name: lowest}}, "
+                  "{BatchNormalization: {trainable: false}}, {Dense: {units: 3, trainable: "
+                  "false}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 2);
+    int loss;
+    assert_int_equal(net_count(p, OP_LOSS, &loss), 1);
+    assert_int_equal(net_count(p, OP_UPDATE, NULL), 2);
+    assert_int_equal(net_count(p, OP_DENSE_BACKWARD_DATA, NULL), 1);
+    assert_int_equal(net_count(p, OP_DENSE_BACKWARD_WEIGHTS, NULL), 1);
+    assert_int_equal(net_count(p, OP_BATCH_NORM_INFERENCE, NULL), 3);
+    assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, NULL), 0);
+    assert_int_equal(net_count(p, OP_DROPOUT, NULL), 1);
+    assert_int_equal(net_count(p, OP_ACTIVATION_BACKWARD, NULL), 1);
+    assert_int_equal(net_count(p, OP_MAX_POOL_BACKWARD, NULL), 0);
+    /* d of the norm's output, of the dense layer's, of its kernel and bias; then the updates */
+    assert_int_equal(p->op_count - loss - 1, 6);
+    for (int i = 0; i < model->weight_count; i++)
+        assert_int_equal(p->gradients[i] != NO_TENSOR,
+                         strncmp(model->variables[i].name, "lowest/", 7) == 0);
+    for (int i = model->weight_count; i < model->variable_count; i++)
+        assert_int_equal(strncmp(model->variables[model->variables[i].of].name, "lowest/", 7), 0);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void a_model_without_trainable_layers_trains_without_a_gradient(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model("model: {input: [6], layers: [{Dense: {units: 3, trainable: "
+                                   "false, activation: relu}}]}" COMPILE);
+    static const plan_scope scopes[] = {SCOPE_STEP, SCOPE_GRADIENTS, SCOPE_UPDATES};
+    assert_int_equal(model->variable_count, model->weight_count);
+    for (int i = 0; i < 3; i++) {
+        plan *p;
+        const plan_options options = {
+            .mode = PLAN_TRAIN, .scope = scopes[i], .batch = scopes[i] == SCOPE_UPDATES ? 0 : 2};
+        assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+        assert_int_equal(net_count(p, OP_LOSS, NULL), i < 2);
+        assert_int_equal(net_count(p, OP_UPDATE, NULL), 0);
+        plan_free(p);
+    }
+    cornu_model_close(model);
+}
+
 static void evaluation_has_no_dropout_and_takes_moving_statistics(void **state)
 {
     (void)state;
@@ -432,6 +484,8 @@ int main(void)
         cmocka_unit_test(operations_run_as_one_do_not_move_what_they_hand_on),
         cmocka_unit_test(a_required_gradient_is_there_also_where_nobody_reads_it),
         cmocka_unit_test(the_gradient_of_the_first_layers_input_is_never_computed),
+        cmocka_unit_test(nothing_runs_backward_below_the_lowest_trainable_layer),
+        cmocka_unit_test(a_model_without_trainable_layers_trains_without_a_gradient),
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
         cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),

@@ -284,6 +284,9 @@ static void add_batch_norm(const shape *s, bool gamma, bool beta)
     c = add(OP_BATCH_NORM_INFERENCE);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s}, .a = a};
     label(c, more);
+    c = add(OP_BATCH_NORM_INFERENCE);
+    *c = (op_case){.kind = c->kind, .in = {*s, g, b, none, v}, .out = {*s}, .a = a};
+    label(c, gamma ? "gamma, no mean" : "no mean");
     c = add(OP_BATCH_NORM_BACKWARD);
     *c = (op_case){.kind = c->kind, .in = {*s, *s, g, v, v}, .out = {*s, g, b}, .a = a};
     label(c, more);

@@ -38,7 +38,7 @@ cornu_status reference_batch_norm_inference(const op_run *r)
     int64_t rows, n;
     tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
     for (int64_t c = 0; c < n; c++) {
-        double mean = (double)r->in[3][c];
+        double mean = or_else(r->in[3], c, 0);
         double inverse = 1 / sqrt((double)r->in[4][c] + (double)r->op->a.batch_norm.epsilon);
         double gamma = or_else(r->in[1], c, 1), beta = or_else(r->in[2], c, 0);
         for (int64_t i = c; i < rows * n; i += n)

@@ -160,10 +160,12 @@ static cornu_status run_inference(const op_run *r)
 {
     const batch_norm_state *s = r->state;
     norm_run n = begin_run(r);
-    float *inverse = factors_of(&n) + 2 * s->channels;
+    float *inverse = factors_of(&n) + 2 * s->channels, *no_mean = (float *)(void *)n.totals;
     for (int64_t i = 0; i < s->channels; i++)
         inverse[i] = (float)(1.0 / sqrt((double)r->in[4][i] + (double)r->op->a.batch_norm.epsilon));
-    normalize(r, r->in[3], NULL, inverse);
+    if (!r->in[3])
+        memset(no_mean, 0, (size_t)s->channels * sizeof *no_mean);
+    normalize(r, r->in[3] ? r->in[3] : no_mean, NULL, inverse);
     return CORNU_OK;
 }
 

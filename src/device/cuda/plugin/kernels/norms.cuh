@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
         return;
     int64_t c = w.column;
     float inverse = 1 / sqrtf(p.moving_variance[c] + p.epsilon);
-    normalize(p.t, w, p.x, sum2_of(p.moving_mean[c]), inverse * or_else(p.gamma, c, 1),
+    normalize(p.t, w, p.x, sum2_of(or_else(p.moving_mean, c, 0)), inverse * or_else(p.gamma, c, 1),
               or_else(p.beta, c, 0), p.y);
 }
 
@@ -133,8 +133,8 @@ static __device__ inline sum2 norm_sum(sum2 value, int lanes, sum2 *shared)
     return sum;
 }
 
-/* This thread's row of round `first`, and its elements [begin, end) in steps of the lanes; none where
-   the row does not exist. */
+/* This thread's row of round `first`, and its elements [begin, end) in steps of the lanes; none
+   where the row does not exist. */
 typedef struct norm_row {
     int64_t row, begin, end;
     int lane;
@@ -153,9 +153,9 @@ static __device__ inline norm_row row_of(int64_t first, int64_t rows, int64_t n,
 }
 
 /* All threads of a block make the same number of rounds, as they wait for each other. */
-#define NORM_ROUNDS(first, p)                                                  \
-    int64_t first = (int64_t)blockIdx.x * (NORM_THREADS / (p).lanes);          \
-    first < (p).rows;                                                          \
+#define NORM_ROUNDS(first, p)                                         \
+    int64_t first = (int64_t)blockIdx.x * (NORM_THREADS / (p).lanes); \
+    first < (p).rows;                                                 \
     first += (int64_t)gridDim.x * (NORM_THREADS / (p).lanes)
 
 extern "C" __global__ void __launch_bounds__(NORM_THREADS)

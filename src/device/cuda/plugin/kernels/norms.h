@@ -31,7 +31,8 @@ typedef struct batch_norm_forward_params {
 
 typedef struct batch_norm_inference_params {
     sum_strips t;
-    const float *x, *gamma, *beta, *moving_mean, *moving_variance;
+    const float *x, *gamma, *beta, *moving_mean; /* gamma, beta, moving_mean: may be NULL */
+    const float *moving_variance;
     float *y;
     float epsilon;
 } batch_norm_inference_params;

@@ -84,7 +84,7 @@ KERNEL(batch_norm_inference, WORK_ITEMS)
         return;
     long c = w.column;
     float factor = 1 / sqrt(moving_variance[c] + epsilon);
-    normalize(&w, columns, x, sum2_of(moving_mean[c]), factor * or_else(gamma, c, 1),
+    normalize(&w, columns, x, sum2_of(or_else(moving_mean, c, 0)), factor * or_else(gamma, c, 1),
               or_else(beta, c, 0), y);
 }
 

@@ -1,0 +1,165 @@
+/* Which weights are trained: the flags of layers, and the optimizer's slots that follow from them.
+ */
+#include "base/memory.h"
+#include "model/config.h"
+#include "model/model.h"
+#include <cornu/model.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- slots ------------------------------------------------------------------------------ */
+
+static cornu_status add_slot(cornu_model *m, int of, int number, const optimizer_slot *s)
+{
+    const variable slot = {
+        .shape = m->variables[of].shape,
+        .count = m->variables[of].count,
+        .is_slot = true,
+        .of = of,
+        .slot = number,
+        .initializer = {.kind = s->initial == 0 ? INITIALIZER_ZEROS : INITIALIZER_CONSTANT,
+                        .value = s->initial},
+    };
+    char *name = NULL;
+    TRY(memory_format(&name, "optimizer/%s/%s", s->name, m->variables[of].name));
+    return model_add_variable(m, name, &slot);
+}
+
+static cornu_status add_slots(cornu_model *m)
+{
+    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
+    int count = optimizer_slots(&m->optimizer, slots);
+    for (int i = 0; i < m->weight_count; i++)
+        for (int j = 0; j < count && m->variables[i].trained; j++)
+            if (slots[j].needed)
+                TRY(add_slot(m, i, j, &slots[j]));
+    return CORNU_OK;
+}
+
+/* Move the values of old slots to the new ones of the same variables. */
+static void keep_values(cornu_model *m, variable *old, int count)
+{
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        for (int k = 0; k < count; k++)
+            if (strcmp(old[k].name, m->variables[i].name) == 0) {
+                memory_free_aligned(m->variables[i].value);
+                m->variables[i].value = old[k].value;
+                old[k].value = NULL;
+            }
+}
+
+static cornu_status renew_slots(cornu_model *m)
+{
+    const int count = m->variable_count - m->weight_count;
+    variable *old = NULL;
+    cornu_status status;
+    TRY(memory_new((size_t)count, sizeof *old, "slots", &old));
+    if (count > 0)
+        memcpy(old, m->variables + m->weight_count, (size_t)count * sizeof *old);
+    m->variable_count = m->weight_count;
+    TRY_GOTO(add_slots(m));
+    if (m->initialized)
+        TRY_GOTO(model_start_slots(m));
+    keep_values(m, old, count);
+done:
+    if (status != CORNU_OK) {
+        model_drop_slots(m);
+        m->compiled = false;
+    }
+    for (int k = 0; k < count; k++) {
+        free(old[k].name);
+        memory_free_aligned(old[k].value);
+    }
+    free(old);
+    return status;
+}
+
+/* ---- flags ------------------------------------------------------------------------------ */
+
+static bool trains(const cornu_model *m, const layer *l)
+{
+    return m->trainable && l->trainable;
+}
+
+cornu_status model_take_trainable(cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        m->layers[i]->frozen = !trains(m, m->layers[i]);
+    for (int i = 0; i < m->weight_count; i++)
+        m->variables[i].trained = m->variables[i].trainable;
+    return renew_slots(m);
+}
+
+int model_trained_count(const cornu_model *m)
+{
+    int count = 0;
+    for (int i = 0; i < m->weight_count; i++)
+        count += m->variables[i].trained;
+    return count;
+}
+
+bool model_trainable_waits(const cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (m->layers[i]->frozen == trains(m, m->layers[i]))
+            return true;
+    return false;
+}
+
+static void spread(cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++) {
+        const layer *l = m->layers[i];
+        for (int k = l->first_variable; k < l->first_variable + l->weight_count; k++)
+            m->variables[k].trainable = trains(m, l) && !m->variables[k].statistic;
+    }
+}
+
+static cornu_status find_layer(const cornu_model *m, const char *name, layer **out)
+{
+    const char *names[MODEL_LAYERS_MAX];
+    *out = NULL;
+    for (int i = 0; i < m->layer_count; i++) {
+        names[i] = m->layers[i]->name;
+        if (strcmp(names[i], name) == 0)
+            *out = m->layers[i];
+    }
+    if (*out)
+        return CORNU_OK;
+    const int nearest = name_nearest(name, names, m->layer_count);
+    return status_fail(CORNU_NOT_FOUND, "%s: found no layer \"%.60s\"; %s %s", m->name, name,
+                       nearest >= 0 ? "did you mean" : "the first layer is",
+                       nearest >= 0 ? names[nearest] : names[0]);
+}
+
+cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer_name, bool trainable)
+{
+    layer *l = NULL;
+    if (!model)
+        return status_fail(CORNU_INVALID,
+                           "cornu_model_set_trainable: found no model; expected one");
+    if (layer_name)
+        TRY(find_layer(model, layer_name, &l));
+    else
+        model->trainable = trainable;
+    for (int i = 0; i < model->layer_count; i++)
+        if (!l || l == model->layers[i])
+            model->layers[i]->trainable = trainable;
+    spread(model);
+    if (model->compiled && !model->has_trained && !model->live)
+        return model_take_trainable(model);
+    return CORNU_OK;
+}
+
+cornu_status cornu_model_trainable(const cornu_model *model, const char *layer_name,
+                                   bool *trainable)
+{
+    layer *l = NULL;
+    if (!model || !trainable)
+        return status_fail(CORNU_INVALID, "cornu_model_trainable: found no %s; expected one",
+                           model ? "place for the answer" : "model");
+    if (layer_name)
+        TRY(find_layer(model, layer_name, &l));
+    *trainable = l ? l->trainable : model->trainable;
+    return CORNU_OK;
+}
