@@ -16,6 +16,9 @@
 #define CHECKPOINT_FORMAT "cornu 1"
 #define CHECKPOINT_WEIGHTS_FORMAT "cornu weights 1"
 #define CHECKPOINT_BEST "callbacks/best/"
+/* The entry "slots": layers are to be trained that were not when the model was compiled, so that
+   the optimizer begins anew. */
+#define CHECKPOINT_NO_SLOTS "none"
 /* Maximum bytes of an entry of the metadata except the recipe, which has the limit of every
    document. Its parsed tree takes up to 46 times as much. */
 enum { ENTRY_BYTES_MAX = 4 << 20 };
@@ -41,7 +44,7 @@ static json_t *recipe_now(const cornu_model *m)
 }
 
 typedef struct entries {
-    metadata_entry entry[11];
+    metadata_entry entry[12];
     int count;
 } entries;
 
@@ -128,6 +131,8 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
         TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
     TRY(add_entry(e, "position", position_to_json(&m->training.position, m->metric_count),
                   ENTRY_BYTES_MAX));
+    if (!model_slots_fit(m))
+        TRY(add_entry(e, "slots", json_string(CHECKPOINT_NO_SLOTS), ENTRY_BYTES_MAX));
     if (m->training.tuning)
         TRY(add_entry(e, "tuning", json_string(m->training.tuning), ENTRY_BYTES_MAX));
     if (m->training.features.channels > 0)
@@ -192,14 +197,25 @@ static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, cha
     return CORNU_OK;
 }
 
+/* Leave out the slots that do not fit the model as it will be read. Returns the new count. */
+static int drop_slots(const cornu_model *m, file_tensor *tensors, int count)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (i < m->weight_count || i >= m->variable_count || model_slot_fits(m, i))
+            tensors[kept++] = tensors[i];
+    return kept;
+}
+
 /* Write in the format of the path's extension. */
-static cornu_status write_tensors(const cornu_model *m, const file_tensor *tensors, int count,
+static cornu_status write_tensors(const cornu_model *m, file_tensor *tensors, int count,
                                   const metadata_entry *entry, int entry_count, const char *path,
                                   const file_watch *watch)
 {
-    return keras_path_is(path)
-               ? keras_write(m, tensors, count, entry, entry_count, path, watch)
-               : safetensors_write_watched(path, tensors, count, entry, entry_count, watch);
+    if (keras_path_is(path))
+        return keras_write(m, tensors, count, entry, entry_count, path, watch);
+    return safetensors_write_watched(path, tensors, drop_slots(m, tensors, count), entry,
+                                     entry_count, watch);
 }
 
 cornu_status checkpoint_write(const cornu_model *m, const char *path, const file_watch *watch)
@@ -535,7 +551,7 @@ static cornu_status read_foreign(tensor_file *f, cornu_model **out)
 
 static cornu_status read_file(tensor_file *f, bool keras, cornu_model **out)
 {
-    keras_state state = {.has_slots = true};
+    keras_state state = {.has_slots = !tensor_file_metadata(f, "slots")};
     const char *format = tensor_file_metadata(f, "format");
     if (keras && (!format || strcmp(format, CHECKPOINT_WEIGHTS_FORMAT) == 0))
         return read_foreign(f, out);

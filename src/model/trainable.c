@@ -106,6 +106,19 @@ bool model_trainable_waits(const cornu_model *m)
     return false;
 }
 
+bool model_slots_fit(const cornu_model *m)
+{
+    for (int i = 0; i < m->weight_count; i++)
+        if (m->variables[i].trainable && !m->variables[i].trained)
+            return false;
+    return true;
+}
+
+bool model_slot_fits(const cornu_model *m, int index)
+{
+    return m->variables[m->variables[index].of].trainable && model_slots_fit(m);
+}
+
 static void spread(cornu_model *m)
 {
     for (int i = 0; i < m->layer_count; i++) {

@@ -11,6 +11,7 @@
 #include "format/tensor_file.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/model.h>
 #include <cornu/tables.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -80,6 +81,41 @@ static void everything_comes_back(void **state)
     cornu_free(after);
     cornu_model_close(a);
     cornu_model_close(b);
+}
+
+static const variable *momentum(const cornu_model *m)
+{
+    return model_variable(m, "optimizer/momentum/dense_1/kernel");
+}
+
+/* A file is read by the flags that it holds: the slots of frozen layers are left out, and where
+   slots would be missing, the optimizer begins anew. */
+static void a_file_saved_between_freezing_and_compiling_opens(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"model.safetensors", "model.keras", "model.h5"};
+    for (int i = 0; i < (CORNU_HDF5 ? 3 : 1); i++) {
+        cornu_model *a = runs_trained(), *frozen, *thawed;
+        const char *path = scratch_path(names[i]);
+        expect_ok(cornu_model_set_trainable(a, "dense", false));
+        assert_non_null(model_variable(a, "optimizer/momentum/dense/kernel"));
+        expect_ok(cornu_model_save(a, path));
+        expect_ok(cornu_model_open(path, &frozen));
+        assert_null(model_variable(frozen, "optimizer/momentum/dense/kernel"));
+        assert_memory_equal(momentum(frozen)->value, momentum(a)->value,
+                            (size_t)momentum(a)->count * sizeof(float));
+        frozen->has_trained = true;
+        expect_ok(cornu_model_set_trainable(frozen, "dense", true));
+        expect_ok(cornu_model_save(frozen, path));
+        expect_ok(cornu_model_open(path, &thawed));
+        assert_non_null(model_variable(thawed, "optimizer/momentum/dense/kernel"));
+        assert_true(momentum(thawed)->value[0] == 0);
+        assert_memory_equal(thawed->variables[0].value, a->variables[0].value,
+                            (size_t)a->variables[0].count * sizeof(float));
+        cornu_model_close(thawed);
+        cornu_model_close(frozen);
+        cornu_model_close(a);
+    }
 }
 
 static void saving_what_was_opened_gives_the_same_file(void **state)
@@ -650,6 +686,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(names_beyond_all_measure_are_refused_before_training),
         TEST(everything_comes_back),
+        TEST(a_file_saved_between_freezing_and_compiling_opens),
         TEST(saving_what_was_opened_gives_the_same_file),
         TEST(a_model_file_is_plain_safetensors),
         TEST(a_model_file_remembers_the_tuning),

@@ -32,7 +32,8 @@ void keras_names_forget_optimizer(keras_names *n);
 void keras_names_free(keras_names *n);
 /* "layers/dense_1": the group of layer number `index`, from its class and those before it. */
 cornu_status keras_group(const cornu_model *m, int index, char **out);
-/* Numbers of the slot variables in the order in which Keras keeps them; returns how many.
+/* Numbers of the slot variables that belong in a file, in the order in which Keras keeps them;
+   returns how many.
    `order` has room for all variables. */
 int keras_slot_order(const cornu_model *m, int *order);
 

@@ -30,7 +30,7 @@ int keras_slot_order(const cornu_model *m, int *order)
     optimizer_slots(&m->optimizer, slots);
     for (int turn = 0; turn < OPTIMIZER_SLOTS_MAX; turn++)
         for (int i = m->weight_count; i < m->variable_count; i++)
-            if (slots[m->variables[i].slot].turn == turn)
+            if (slots[m->variables[i].slot].turn == turn && model_slot_fits(m, i))
                 order[count++] = i;
     return count;
 }

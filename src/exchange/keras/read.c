@@ -292,6 +292,28 @@ static void order_as_before_2_11(const cornu_model *m, const json_t *list, int *
                 order[count++] = i;
 }
 
+/* A file may have the state of layers that were frozen only after the model was compiled. Then list
+   the slots as if nothing was frozen, -1 for those that the model does not have; returns how many.
+ */
+static int order_unfrozen(const cornu_model *m, int *order)
+{
+    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
+    const int each = optimizer_slots(&m->optimizer, slots);
+    int count = 0;
+    for (int turn = 0; turn < OPTIMIZER_SLOTS_MAX; turn++)
+        for (int i = 0; i < m->weight_count; i++)
+            for (int j = 0; j < each; j++) {
+                if (m->variables[i].statistic || !slots[j].needed || slots[j].turn != turn)
+                    continue;
+                order[count] = -1;
+                for (int k = m->weight_count; k < m->variable_count; k++)
+                    if (m->variables[k].of == i && m->variables[k].slot == j)
+                        order[count] = k;
+                count++;
+            }
+    return count;
+}
+
 /* All slots, or none where Keras had not trained yet. */
 static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const json_t *list,
                                int *order, int slots, keras_names *n, bool *complete)
@@ -299,17 +321,23 @@ static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const
     int first = has_rate(f, list, n->layout) ? 2 : 1, found = (int)json_array_size(list);
     order_as_before_2_11(m, list, order);
     *complete = found == first + slots;
+    if (!*complete && found > first) {
+        slots = order_unfrozen(m, order);
+        *complete = found == first + slots && !path_has_ending(variable_name(list, 0), "iter:0");
+    }
     if (!*complete && found != first && found != 0)
         return status_fail(CORNU_BAD_FILE,
                            "%s: found %d variables of the optimizer; expected %d of them, or %d "
-                           "before training",
-                           f->path, found, first + slots, first);
+                           "before training (a model is compiled after layers are frozen or "
+                           "thawed, and then saved)",
+                           f->path, found, first + keras_slot_order(m, order), first);
     if (found > 0)
         TRY(copy_name(list, 0, n->layout, &n->iteration));
     if (found > 0 && first == 2)
         TRY(copy_name(list, 1, n->layout, &n->rate));
     for (int i = 0; *complete && i < slots; i++)
-        TRY(copy_name(list, first + i, n->layout, &n->variable[order[i]]));
+        if (order[i] >= 0)
+            TRY(copy_name(list, first + i, n->layout, &n->variable[order[i]]));
     return CORNU_OK;
 }
 
@@ -318,7 +346,8 @@ static cornu_status list_slots(const tensor_file *f, const cornu_model *m, keras
 {
     int *order;
     json_t *list = NULL;
-    TRY(memory_new((size_t)m->variable_count + 1, sizeof *order, "names", &order));
+    TRY(memory_new((size_t)m->weight_count * OPTIMIZER_SLOTS_MAX + 1, sizeof *order, "names",
+                   &order));
     cornu_status status = list_optimizer(f, n->layout, &list);
     if (status == CORNU_OK)
         status = name_slots(f, m, list, order, keras_slot_order(m, order), n, complete);

@@ -82,6 +82,8 @@ static void add_tensors(const cornu_model *m, const keras_names *n, const file_t
 {
     const position *p = &m->training.position;
     for (int i = 0; i < count; i++) {
+        if (i < n->count && !n->variable[i]) /* a slot that no longer fits the flags */
+            continue;
         c->tensors[c->count] = tensors[i];
         if (i < n->count)
             c->tensors[c->count].name = n->variable[i];
