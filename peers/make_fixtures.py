@@ -252,7 +252,34 @@ def parallel_branches(x):
     return L.Dense(2, activation="tanh")(L.Flatten()(L.Average()(branches)))
 
 
+def merging_cases():
+    """Each of two or more inputs: equal shapes, one that is repeated, and different ranks."""
+    def branches(x):
+        return L.Conv2D(4, 1, activation="tanh")(x), L.Conv2D(4, 1)(x)
+
+    def channels(x):
+        return L.Dense(4, activation="sigmoid")(L.GlobalAveragePooling2D()(x))
+
+    for name, make in (("add", L.Add), ("multiply", L.Multiply), ("maximum", L.Maximum), ("minimum", L.Minimum),
+                       ("average", L.Average), ("subtract", L.Subtract)):
+        two = name == "subtract"
+        yield f"merging_{name}", (3, 2, 2), lambda x, f=make, two=two: f()([*branches(x), *branches(x)][:2 if two else 3])
+        yield f"merging_{name}_of_channels", (3, 2, 2), lambda x, f=make: f()(
+            [L.Reshape((1, 1, 4))(channels(x)), branches(x)[0]])
+        yield f"merging_{name}_of_ranks", (3, 2, 2), lambda x, f=make: f()([branches(x)[0], channels(x)])
+    for name, make in (("multiply", L.Multiply), ("average", L.Average), ("maximum", L.Maximum)):
+        yield f"merging_{name}_of_three_shapes", (4,), lambda x, f=make: f()(
+            [L.Reshape((3, 1))(L.Dense(3)(x)), L.Reshape((1, 2))(L.Dense(2)(x)), L.Reshape((2, 1, 1))(L.Dense(2)(x))])
+    yield "merging_one_input", (4,), lambda x: L.Add()([L.Dense(3)(x)])
+    yield "merging_one_twice", (4,), lambda x: L.Multiply()([x, x])
+    for axis in (-1, 1, 2, -2):
+        yield f"concatenate_{axis}", (3, 3, 2), lambda x, axis=axis: L.Concatenate(axis=axis)([x, branches(x)[0], x] if axis == -1 else
+                                                                                     [*branches(x), branches(x)[0]])
+    yield "concatenate_one_twice", (4,), lambda x: L.Dense(2)(L.Concatenate()([L.Dense(3, activation="tanh")(x)] * 2))
+
+
 def graph_cases():
+    yield from merging_cases()
     yield "add", (5,), lambda x: L.Add()([L.Dense(4)(x), L.Dense(4, activation="tanh")(x)])
     yield "add_one_twice", (3, 4), lambda x: L.Add()([x, L.Dense(4)(x), x])
     yield "average", (6,), lambda x: L.Average()([L.Dense(4)(x), L.Dense(4)(x), L.Dense(4)(x)])
@@ -274,6 +301,11 @@ def make_layers(seed):
     y = L.Conv2D(3, 3, activation="relu", name="first")(x)
     y = L.Dense(4, activation="softmax", name="last")(L.Flatten()(y))
     write_case(group, "functional_chain", keras.Model(x, y), lambda g: g.normal(BATCH, 6, 6, 2), None)
+    return group
+
+
+def make_graphs(seed):
+    group = Group(seed)
     for case, shape, output in graph_cases():
         keras.backend.clear_session()
         x = keras.Input(shape)
@@ -558,8 +590,8 @@ def main():
     keras.utils.set_random_seed(options.seed)
     os.makedirs(options.output, exist_ok=True)
     write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
-    for name, make in (("layers", make_layers), ("losses", make_losses), ("metrics", make_metrics),
-                       ("optimizers", make_optimizers), ("frozen", make_frozen)):
+    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("losses", make_losses),
+                       ("metrics", make_metrics), ("optimizers", make_optimizers), ("frozen", make_frozen)):
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))
 
 

@@ -18,10 +18,14 @@ import zipfile
 DOCUMENT = pathlib.Path(__file__).resolve().parent.parent / "docs" / "README.md"
 BEGIN, END = "<!-- layers: scripts/layers_table.py -->", "<!-- end of layers -->"
 # A sample's shape and the layer's options. What has no operation of its own leaves the columns of devices empty.
+MERGED = ("[8, 8, 4]", "{inputs: [before, before]}")
 LAYERS = {
     "Activation": ("[8, 8, 4]", "{activation: tanh}"),
+    "Add": MERGED,
+    "Average": MERGED,
     "AveragePooling2D": ("[8, 8, 4]", "{}"),
     "BatchNormalization": ("[8, 8, 4]", "{}"),
+    "Concatenate": MERGED,
     "Conv2D": ("[8, 8, 4]", "{filters: 4, kernel_size: 3}"),
     "Dense": ("[12]", "{units: 4}"),
     "Dropout": ("[8, 8, 4]", "{rate: 0.5}"),
@@ -32,10 +36,14 @@ LAYERS = {
     "LayerNormalization": ("[12]", "{}"),
     "LeakyReLU": ("[8, 8, 4]", "{}"),
     "MaxPooling2D": ("[8, 8, 4]", "{}"),
+    "Maximum": MERGED,
+    "Minimum": MERGED,
+    "Multiply": MERGED,
     "ReLU": ("[8, 8, 4]", "{}"),
     "Rescaling": ("[8, 8, 4]", "{scale: 0.5}"),
     "Reshape": ("[8, 8, 4]", "{target_shape: [256]}"),
     "Softmax": ("[12]", "{}"),
+    "Subtract": MERGED,
     "ZeroPadding2D": ("[8, 8, 4]", "{padding: 1}"),
 }
 DEVICES = ["cpu", "cuda", "opencl"]

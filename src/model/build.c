@@ -204,10 +204,10 @@ static cornu_status add_node(cornu_model *m, const layer *l, const int *inputs, 
 
 static cornu_status check_input_count(const layer *l, int count)
 {
-    if (l->kind->merges ? count >= 2 : count == 1)
+    if (l->kind->merges ? count >= 1 : count == 1)
         return CORNU_OK;
-    return status_fail(CORNU_INVALID, "found %d input%s; expected %s", count, count == 1 ? "" : "s",
-                       l->kind->merges ? "at least two, such as `inputs: [first, second]`" : "one");
+    return status_fail(CORNU_INVALID, "found %d input%s; expected one%s", count,
+                       count == 1 ? "" : "s", l->kind->merges ? " or more" : "");
 }
 
 /* Compute the output and weights of a call on the outputs of these nodes. */
@@ -342,6 +342,18 @@ static cornu_status fail_unknown(const doc *at, const char *class_name)
     return name_fail(at, "layer", class_name, names, count);
 }
 
+/* As in Keras, a merging layer may have one input, but says so: as a layer of a chain it would do
+   nothing. */
+static cornu_status check_named(const layer *l, const doc *options)
+{
+    if (!l->kind->merges || doc_get(options, "inputs"))
+        return CORNU_OK;
+    return doc_fail(l->where,
+                    "%s (%s): found no `inputs`; expected names of layers before this one, such as "
+                    "`inputs: [first, second]`",
+                    l->name, l->kind->name);
+}
+
 /* Append a layer, and a call of it on the outputs of these nodes; NULL: those that the options
  * name.
  */
@@ -363,6 +375,8 @@ static cornu_status append(cornu_model *m, const char *class_name, const doc *at
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
     TRY_GOTO(layer_read(m, kind, at, options, l, &common));
     TRY_GOTO(start_input(m, kind, at, &common.input_shape));
+    if (!inputs)
+        TRY_GOTO(check_named(l, options));
     if (!inputs)
         TRY_GOTO(read_inputs(m, options, &named, &count));
     if (!inputs)

@@ -55,7 +55,7 @@ typedef struct layer_kind {
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
     layer_range range;
-    bool merges; /* takes at least two inputs; others take one */
+    bool merges; /* takes a list of inputs; others take one */
 } layer_kind;
 
 struct layer {

@@ -47,11 +47,28 @@ static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, ten
     return CORNU_OK;
 }
 
+static bool is_named(const plan *p, const char *name)
+{
+    for (int i = p->tensor_count - 1; i >= 0; i--)
+        if (strcmp(p->tensors[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Names are unique, for messages and for ONNX: "add/add", "add/add (2)". */
+static void number_name(const plan *p, char *name, size_t size)
+{
+    const size_t length = strlen(name);
+    for (int i = 2; is_named(p, name); i++)
+        snprintf(name + length, size - length, " (%d)", i);
+}
+
 static cornu_status add_buffer(step_builder *b, const shape *s, tensor_ref alias, tensor_ref *out,
                                const char *format, va_list arguments)
 {
     char name[512], shown[128];
-    vsnprintf(name, sizeof name, format, arguments);
+    vsnprintf(name, sizeof name - 16, format, arguments);
+    number_name(b->plan, name, sizeof name);
     tensor t = {.role = TENSOR_BUFFER,
                 .variable = -1,
                 .shape = *s,

@@ -251,6 +251,21 @@ static const struct {
      "name: a}}, {Conv2D: {filters: 4, kernel_size: 1, activation: tanh, name: b}}, "
      "{Add: {inputs: [a, b]}}, Flatten, {Dense: {units: 3}}, "
      "{Dense: {units: 2, trainable: false}}]"},
+    {"repeated channels", "4, 3, 3",
+     "[{GlobalAveragePooling2D: {}}, {Dense: {units: 3, activation: sigmoid, name: a}}, "
+     "{Reshape: {target_shape: [1, 1, 3], name: b}}, {Multiply: {inputs: [input_layer, a], name: "
+     "c}}, "
+     "{Add: {inputs: [b, c]}}]"},
+    {"three ranks", "4",
+     "[{Dense: {units: 3, name: a}}, {Reshape: {target_shape: [3, 1], name: b}}, "
+     "{Dense: {units: 2, inputs: input_layer}}, {Reshape: {target_shape: [2, 1, 1], name: c}}, "
+     "{Multiply: {inputs: [a, b, c], name: d}}, {Subtract: {inputs: [d, b], name: e}}, "
+     "{Average: {inputs: [e, c]}}, {Maximum: {inputs: [average, d]}}]"},
+    {"branches beside each other", "5, 4, 2",
+     "[{Conv2D: {filters: 3, kernel_size: 3, padding: same, activation: tanh, name: a}}, "
+     "{MaxPooling2D: {pool_size: 3, strides: 1, padding: same, inputs: input_layer, name: b}}, "
+     "{Concatenate: {inputs: [a, b, input_layer], name: c}}, "
+     "{Concatenate: {axis: 1, inputs: [c, c]}}, Flatten, {Dense: {units: 2}}]"},
     {"dropout beside its input", "7",
      "[{Dense: {units: 6, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
      "{Add: {inputs: [b, a]}}, {Dense: {units: 3}}]"},

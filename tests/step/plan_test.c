@@ -474,9 +474,26 @@ static void what_is_added_to_a_lent_gradient_gets_memory_of_its_own(void **state
     cornu_model_close(model);
 }
 
+/* ONNX finds tensors by name. */
+static void tensors_have_names_of_their_own(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(
+        "model: {input: [4], layers: [{Dense: {units: 4, name: a}}, {Dense: {units: 4, name: b}}, "
+        "{Average: {inputs: [a, b, input_layer]}}, "
+        "{Multiply: {inputs: [average, a, average]}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 3);
+    for (int i = 0; i < p->tensor_count; i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(p->tensors[i].name, p->tensors[k].name);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tensors_have_names_of_their_own),
         cmocka_unit_test(the_gradient_of_a_tensor_is_the_sum_over_its_readers),
         cmocka_unit_test(what_is_added_to_a_lent_gradient_gets_memory_of_its_own),
         cmocka_unit_test(flops_and_bytes_of_a_dense_layer_are_those_by_hand),
