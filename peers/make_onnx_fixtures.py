@@ -1,25 +1,27 @@
-"""Write cases of ONNX files whose meaning hangs on an opset, an order or a shape into tests/fixtures/onnx_chains.npz, with
-onnxruntime's outputs or why cornu refuses them; exchange.onnx_chains_test reads it.
+"""Write cases of ONNX files whose meaning hangs on an opset, an order or a shape into tests/fixtures/onnx_graphs.npz, with
+onnxruntime's outputs or why cornu refuses them; exchange.onnx_graphs_test reads it.
 
     PYTHONPATH=build/release/python .venv/bin/python peers/make_onnx_fixtures.py [--output FILE]"""
 import argparse
 import os
+import subprocess
+import tempfile
 
 import numpy as np
 import onnx
 
-from onnx_chains import run, session_of
-from onnx_operators import Chain, leave_zeros_out
+from onnx_graphs import run, session_of
+from onnx_operators import Graph, leave_zeros_out
 
 rng = np.random.default_rng(1)
 
 
-class ByHand(Chain):
+class ByHand(Graph):
     def drawn(self, *shape: int, low: float = -0.7) -> str:
         return self.constant(coarse(rng.uniform(low, 0.9, shape)))
 
 
-def hand(opset: int, *shape: int) -> Chain:
+def hand(opset: int, *shape: int) -> Graph:
     return ByHand(opset, shape)
 
 
@@ -28,17 +30,60 @@ def coarse(values: np.ndarray) -> np.ndarray:
     return (np.round(values * 16) / 16).astype(np.float32)
 
 
-def plain_conv(c: Chain) -> None:
+def plain_conv(c: Graph) -> None:
     c.node("Conv", c.drawn(3, c.shape[0], 2, 2), c.drawn(3), shape=(3, c.shape[1] - 1, c.shape[2] - 1))
 
 
-def dense(c: Chain, units: int = 4, bias: tuple[int, ...] | None = None, **attributes) -> None:
+def dense(c: Graph, units: int = 4, bias: tuple[int, ...] | None = None, **attributes) -> None:
     weights = [c.drawn(c.shape[0], units)] + ([c.drawn(*bias)] if bias is not None else [])
     c.node("Gemm", *weights, shape=(units,), **attributes)
 
 
+def block(opset: int, *merge: str, **attributes) -> Graph:
+    """A convolution that two read, whose results come together by one operator."""
+    c = hand(opset, 3, 4, 5)
+    c.node("Conv", c.drawn(3, 3, 3, 3), c.drawn(3), pads=[1, 1, 1, 1])
+    x = c.value
+    c.node("Relu")
+    c.node("Conv", c.drawn(3, 3, 3, 3), pads=[1, 1, 1, 1])
+    c.nodes.append(onnx.helper.make_node("Tanh", [x], ["tanh"], name="tanh"))  # between the product and its bias
+    c.node("Add", c.drawn(3, 1, 1))
+    c.node(*merge, "tanh", **attributes)
+    return c
+
+
+def branching_cases():
+    for kind in ("Add", "Sum", "Mean"):
+        yield f"a block that ends in {kind}", block(13, kind), "", False
+    c = block(13, "Add")
+    c.node("Sum", c.value, "tanh")
+    c.node("Flatten")
+    c.nodes.append(onnx.helper.make_node("Add", [c.value, c.value], ["twice"], name="twice"))
+    c.value, c.shape = "twice", (60,)
+    dense(c)
+    yield "a sum of three, and a flattened image twice", c, "", False
+    c = block(13, "Add")
+    x = c.value
+    c.node("Flatten")
+    flat = c.value
+    c.value = x
+    c.node("Transpose", perm=[0, 2, 3, 1])
+    c.node("Flatten")
+    c.node("Add", flat)
+    yield "two orders", c, "(Add): found two orders of elements: of v8 the file's, of v6 of an image that was flattened", False
+    c = block(13, "Add")
+    c.node("Div", "tanh")
+    yield "a quotient of two", c, "(Div): found inputs that are computed, v5 and tanh", False
+    c = hand(13, 4, 4)
+    x = c.value
+    c.node("Relu")
+    c.node("ReduceMean", axes=[2], keepdims=0)
+    c.node("Add", x)
+    yield "two ranks", c, "(ReduceMean): found axes", False
+
+
 def fixture_cases():
-    """(name, chain, why it is refused or "", is what is 0 left out?)"""
+    """(name, graph, why it is refused or "", is what is 0 left out?)"""
     for opset, axis in ((7, None), (12, 1), (13, 1), (13, -3)):
         c = hand(opset, 2, 4, 5)
         plain_conv(c)
@@ -125,25 +170,39 @@ def fixture_cases():
     plain_conv(c)
     c.node("BatchNormalization", *[c.drawn(3, 3, 4, low=0.3) for _ in range(4)], spatial=0)
     yield "a mean for each pixel", c, "(BatchNormalization): spatial: found 0, a mean for each pixel; expected 1", False
+    yield from branching_cases()
+    yield "torch", torch_model(), "", False
+
+
+def torch_model() -> onnx.ModelProto:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/t.onnx"
+        subprocess.run(["/usr/bin/python3", "-P", os.path.join(os.path.dirname(__file__), "torch_onnx.py"), path], check=True)
+        return onnx.load(path)
+
+
+def model_of(c: Graph) -> onnx.ModelProto:
+    y = onnx.helper.make_tensor_value_info(c.value, 1, None)
+    x = onnx.helper.make_tensor_value_info("x", 1, ["n", *c.given])
+    graph = onnx.helper.make_graph(c.nodes, "case", [x], [y], c.constants)
+    opsets = [onnx.helper.make_opsetid("", c.opset)] if c.opset else []
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def write_fixtures(path: str) -> None:
     """Lines of the cases: name, bytes of the file, samples and numbers of x and y (in cornu's order), why it is refused."""
     lines, files, numbers = [], [], []
     for name, c, why, without in fixture_cases():
-        y = onnx.helper.make_tensor_value_info(c.value, 1, None)
-        x = onnx.helper.make_tensor_value_info("x", 1, ["n", *c.given])
-        graph = onnx.helper.make_graph(c.nodes, "case", [x], [y], c.constants)
-        opsets = [onnx.helper.make_opsetid("", c.opset)] if c.opset else []
-        model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        model = c if isinstance(c, onnx.ModelProto) else model_of(c)
         if without:
             leave_zeros_out(model)
         files.append(model.SerializeToString())
         counts = [0, 0]
         if not why:
-            given = coarse(rng.uniform(-1, 1, (2, *c.given)))
+            shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim[1:]]
+            given = coarse(rng.uniform(-1, 1, (2, *shape)))
             expected = run(session_of(model), given)
-            first = any(n.op_type == "Conv" for n in c.nodes)
+            first = any(n.op_type == "Conv" for n in model.graph.node)
             numbers += [(a.transpose(0, 2, 3, 1) if a.ndim == 4 and first else a).ravel() for a in (given, expected)]
             counts = [given.size, expected.size]
         lines.append(f"{name}|{len(files[-1])}|{counts[0]}|{counts[1]}|{why}\n")
@@ -152,5 +211,5 @@ def write_fixtures(path: str) -> None:
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--output", default=os.path.join(os.path.dirname(__file__), "../tests/fixtures/onnx_chains.npz"))
+parser.add_argument("--output", default=os.path.join(os.path.dirname(__file__), "../tests/fixtures/onnx_graphs.npz"))
 write_fixtures(parser.parse_args().output)

@@ -1,4 +1,4 @@
-"""Random chains of ONNX's operators, with attributes drawn from all that their operators allow: for onnx_chains.py."""
+"""Random graphs of ONNX's operators, with attributes drawn from all that their operators allow: for onnx_graphs.py."""
 import numpy as np
 import onnx
 
@@ -19,7 +19,7 @@ def pick(*values):
     return values[rng.integers(len(values))]
 
 
-class Chain:
+class Graph:
     """A graph under construction: `shape` is that of the value at hand, without the batch, as ONNX has it."""
 
     def __init__(self, opset: int, shape: tuple[int, ...], bytes_in: bool = False) -> None:
@@ -64,7 +64,7 @@ class Chain:
             constants = []
         elif style == "input":  # as files before IR version 4 have it
             inputs += [value(c.name, c.data_type, list(c.dims)) for c in constants]
-        graph = onnx.helper.make_graph(nodes, "chain", inputs, [y], constants)
+        graph = onnx.helper.make_graph(nodes, "graph", inputs, [y], constants)
         made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid(pick("", "", "ai.onnx"), self.opset)],
                                       ir_version=8)
         if chance(0.2):
@@ -84,7 +84,7 @@ def leave_zeros_out(model: onnx.ModelProto) -> None:
 
 # ---- operators: each appends nodes, and may make a file that is not valid
 
-def window(c: Chain, kernel: list[int], pads: bool = True) -> dict:
+def window(c: Graph, kernel: list[int], pads: bool = True) -> dict:
     given = {"strides": pick(None, [1, 1], [2, 2], [int(rng.integers(1, 4)), int(rng.integers(1, 4))])}
     padding = pick("none", "none", "half", "any", "SAME_UPPER", "NOTSET", "VALID", "SAME_LOWER" if c.odd() else "half")
     if padding == "half":
@@ -98,7 +98,7 @@ def window(c: Chain, kernel: list[int], pads: bool = True) -> dict:
     return given
 
 
-def slid(c: Chain, kernel: list[int], given: dict, ceil: bool = False) -> tuple[int, int]:
+def slid(c: Graph, kernel: list[int], given: dict, ceil: bool = False) -> tuple[int, int]:
     out = []
     for i in range(2):
         size, stride, dilation = c.shape[1 + i], (given.get("strides") or [1, 1])[i], (given.get("dilations") or [1, 1])[i]
@@ -112,11 +112,11 @@ def slid(c: Chain, kernel: list[int], given: dict, ceil: bool = False) -> tuple[
     return out[0], out[1]
 
 
-def sizes(c: Chain) -> list[int]:
+def sizes(c: Graph) -> list[int]:
     return [int(rng.integers(1, min(5, s) + 1)) for s in c.shape[1:]]
 
 
-def conv(c: Chain) -> None:
+def conv(c: Graph) -> None:
     kernel, channels = sizes(c), c.shape[0]
     groups = pick(1, 1, channels, 2) if channels % 2 == 0 else pick(1, 1, channels)
     filters = groups * int(rng.integers(1, 4))
@@ -133,7 +133,7 @@ def conv(c: Chain) -> None:
         c.node("Add", c.drawn(*pick((filters, 1, 1), (1, filters, 1, 1), (1, 1, filters, 1, 1) if c.odd() else (filters, 1, 1))))
 
 
-def pool(c: Chain) -> None:
+def pool(c: Graph) -> None:
     kind, kernel = pick("MaxPool", "AveragePool"), sizes(c)
     given = window(c, kernel)
     given["kernel_shape"] = kernel
@@ -146,7 +146,7 @@ def pool(c: Chain) -> None:
     c.node(kind, shape=(c.shape[0], *slid(c, kernel, given, bool(given.get("ceil_mode")))), **given)
 
 
-def batch_norm(c: Chain) -> None:
+def batch_norm(c: Graph) -> None:
     n = c.shape[0]
     given = {"epsilon": pick(None, 1e-3, 0.1), "momentum": pick(None, 0.5)}
     if c.opset < 9:
@@ -156,7 +156,7 @@ def batch_norm(c: Chain) -> None:
     c.node("BatchNormalization", c.drawn(n), c.drawn(n), c.drawn(n), c.drawn(n, low=0.3), **given)
 
 
-def layer_norm(c: Chain) -> None:
+def layer_norm(c: Graph) -> None:
     n = c.shape[-1]
     axis = int(rng.integers(-len(c.shape), len(c.shape) + 1)) if c.odd() else pick(None, -1, len(c.shape))
     if axis not in (None, -1, len(c.shape)):
@@ -167,13 +167,13 @@ def layer_norm(c: Chain) -> None:
     c.node("LayerNormalization", *weights, axis=axis, epsilon=pick(None, 1e-3, 1e-2))
 
 
-def softmax(c: Chain) -> None:
+def softmax(c: Graph) -> None:
     rank = len(c.shape) + 1
     channels = pick(None, 1, rank - 1, -1 if c.opset >= 11 else None) if rank < 4 else 1
     c.node("Softmax", axis=int(rng.integers(0, rank)) if c.odd() else channels)
 
 
-def activation(c: Chain) -> None:
+def activation(c: Graph) -> None:
     kind = pick("Relu", "Sigmoid", "Tanh", "LeakyRelu", "Elu", "Silu", "Erf", "Gelu")
     x = c.value
     if kind in ("LeakyRelu", "Elu"):
@@ -193,7 +193,7 @@ def activation(c: Chain) -> None:
         c.node("Relu")
 
 
-def erf_gelu(c: Chain, x: str) -> None:
+def erf_gelu(c: Graph, x: str) -> None:
     if chance(0.5):
         c.node("Div", c.constant(2 ** 0.5))
     else:
@@ -205,7 +205,7 @@ def erf_gelu(c: Chain, x: str) -> None:
     c.node("Mul", x if early else half)
 
 
-def arithmetic(c: Chain) -> None:
+def arithmetic(c: Graph) -> None:
     kind, rank = pick("Add", "Sub", "Mul", "Div"), len(c.shape) + 1
     channels = c.shape[0] if rank == 4 else c.shape[-1]
     several = (channels, 1, 1) if rank == 4 else (channels,)
@@ -216,13 +216,13 @@ def arithmetic(c: Chain) -> None:
         c.nodes[-1].input[:] = c.nodes[-1].input[::-1]
 
 
-def flatten(c: Chain) -> None:
+def flatten(c: Graph) -> None:
     rank = len(c.shape) + 1
     axis = int(rng.integers(0, rank)) if c.odd() else pick(None, 1, 1 - rank if c.opset >= 11 else 1)
     c.node("Flatten", axis=axis, shape=(int(np.prod(c.shape)),))
 
 
-def reshape(c: Chain) -> None:
+def reshape(c: Graph) -> None:
     n = int(np.prod(c.shape))
     if not c.odd():
         rows, shape = pick([-1, n], [0, -1], [0, n]), (n,)
@@ -238,7 +238,7 @@ def reshape(c: Chain) -> None:
            allowzero=pick(None, 0, 1) if c.opset >= 14 and c.odd() else None)
 
 
-def transpose(c: Chain) -> None:
+def transpose(c: Graph) -> None:
     if c.odd():
         perm = [0, *(1 + rng.permutation(len(c.shape)))]
     elif len(c.shape) == 3:
@@ -249,7 +249,7 @@ def transpose(c: Chain) -> None:
     c.node("Transpose", perm=[int(i) for i in perm], shape=tuple(c.shape[i - 1] for i in perm[1:]))
 
 
-def pad(c: Chain) -> None:
+def pad(c: Graph) -> None:
     before, after = ([0, 0, *[int(rng.integers(0, 3)) for _ in range(2)]] for _ in range(2))
     if c.odd():
         before[int(rng.integers(0, 4))] += pick(1, -1)
@@ -273,7 +273,7 @@ def pad(c: Chain) -> None:
     c.node("Pad", *inputs, mode=mode, shape=shape)
 
 
-def gemm(c: Chain) -> None:
+def gemm(c: Graph) -> None:
     n, units = c.shape[0], pick(1, BATCH, int(rng.integers(2, 7)))
     transposed = chance(0.5)
     weights = [c.drawn(*((units, n) if transposed else (n, units)))]
@@ -284,7 +284,7 @@ def gemm(c: Chain) -> None:
            alpha=0.5 if c.odd() else pick(None, 1.0), beta=pick(0.5, 0.0) if c.odd() else pick(None, 1.0), shape=(units,))
 
 
-def matmul(c: Chain) -> None:
+def matmul(c: Graph) -> None:
     n, units = c.shape[-1], int(rng.integers(1, 7))
     matrix = pick((1, n, units), (n,)) if c.odd() and chance(0.3) else (n, units)
     c.node("MatMul", c.drawn(*matrix), shape=(*c.shape[:-1], units))
@@ -294,7 +294,7 @@ def matmul(c: Chain) -> None:
             c.nodes[-1].input[:] = c.nodes[-1].input[::-1]
 
 
-def reduce_mean(c: Chain) -> None:
+def reduce_mean(c: Graph) -> None:
     axes = pick([2, 3], [1, 2], [-2, -1], [3, 2], [1], [1, 2, 3]) if c.odd() else [1, 2] if c.first == "last" else [2, 3]
     keep = pick(None, 0, 1)
     shape = [1 if i + 1 in [a % 4 for a in axes] else s for i, s in enumerate(c.shape)]
@@ -306,11 +306,11 @@ def reduce_mean(c: Chain) -> None:
         c.node("ReduceMean", axes=axes, keepdims=keep, shape=tuple(shape))
 
 
-def global_pool(c: Chain) -> None:
+def global_pool(c: Graph) -> None:
     c.node("GlobalAveragePool", shape=(c.shape[0], 1, 1))
 
 
-def squeeze(c: Chain) -> None:
+def squeeze(c: Graph) -> None:
     axes = [i + 1 for i, s in enumerate(c.shape) if s == 1]
     axes = axes if not c.odd() else pick([2, 3], [1, 2], [-1, -2], [2])
     shape = tuple(s for i, s in enumerate(c.shape) if i + 1 not in [a % (len(c.shape) + 1) for a in axes])
@@ -320,7 +320,7 @@ def squeeze(c: Chain) -> None:
         c.node("Squeeze", axes=axes, shape=shape)
 
 
-def nothing(c: Chain) -> None:
+def nothing(c: Graph) -> None:
     kind = pick("Identity", "Cast", "Dropout")
     if kind == "Cast":
         c.node("Cast", to=1)
@@ -333,7 +333,48 @@ def nothing(c: Chain) -> None:
         c.node("Dropout", *inputs)
 
 
-ANY = [softmax, activation, activation, arithmetic, flatten, reshape, nothing]
+def kept(c: Graph) -> None:
+    """An operator that keeps the shape, as branches have them that come together again."""
+    kinds = [activation, activation, softmax, arithmetic, nothing]
+    if len(c.shape) == 3 and c.first != "last":
+        kinds += [same_conv] * 3 + [batch_norm]
+    if len(c.shape) == 1:
+        kinds += [square_gemm, batch_norm]
+    pick(*kinds)(c)
+
+
+def same_conv(c: Graph) -> None:
+    c.node("Conv", c.drawn(c.shape[0], c.shape[0], 3, 3), pads=[1, 1, 1, 1])
+    if chance(0.5):
+        c.node("Add", c.drawn(c.shape[0], 1, 1))
+
+
+def square_gemm(c: Graph) -> None:
+    c.node("Gemm", c.drawn(c.shape[0], c.shape[0]), c.drawn(c.shape[0]))
+
+
+def branch(c: Graph) -> None:
+    """Several readers of one value, and an operator that reads what became of it."""
+    x, shape, first, ends = c.value, c.shape, c.first, []
+    for _ in range(pick(2, 2, 2, 3)):
+        c.value, c.shape, c.first = x, shape, first
+        for _ in range(pick(0, 1, 1, 2)):
+            pick(*([pool, transpose, flatten] if c.odd() and len(c.shape) == 3 else [kept]))(c)
+        ends.append(c.value)
+    if chance(0.1):
+        ends[-1] = ends[0]  # one value twice
+    kind = pick("Add", "Add", "Sum", "Mean") if chance(0.9) else pick("Concat", "Mul", "Sub", "Max", "Min")
+    ends = ends[:2] if kind in ("Add", "Mul", "Sub") else ends[:1] if c.odd() and kind != "Concat" else ends
+    c.value = ends[0]
+    if kind == "Concat":
+        axis = int(rng.integers(0, len(shape) + 1)) if c.odd() else 1 if c.first != "last" else len(shape)
+        grown = tuple(s * len(ends) if i + 1 == axis else s for i, s in enumerate(shape))
+        c.node(kind, *ends[1:], axis=axis - len(shape) - 1 if chance(0.3) and c.opset >= 11 else axis, shape=grown)
+    else:
+        c.node(kind, *ends[1:], shape=shape)
+
+
+ANY = [softmax, activation, activation, arithmetic, flatten, reshape, nothing, branch, branch]
 IMAGES = [conv, conv, conv, conv, conv, pool, pool, batch_norm, batch_norm, pad, transpose, reduce_mean, global_pool, *ANY]
 ROWS = [gemm, gemm, matmul, batch_norm, *ANY]
 
@@ -341,7 +382,7 @@ ENDS = [[flatten, gemm], [flatten, flatten, gemm], [flatten, activation, reshape
         [reshape, softmax, nothing, flatten, gemm]]
 
 
-def choices(c: Chain) -> list:
+def choices(c: Graph) -> list:
     rank = len(c.shape)
     norm = [layer_norm] if c.opset >= 17 else []
     if rank == 1:
@@ -352,11 +393,11 @@ def choices(c: Chain) -> list:
     return [*IMAGES, *one_pixel, *([*norm, matmul] if c.first == "last" or c.odd() else [])]
 
 
-def draw() -> Chain:
+def draw() -> Graph:
     opset = int(rng.integers(7, 22))
     # No two alike: the order of an image is seen by its shape.
     image = tuple(int(i) for i in rng.permutation([2, 3, 4, 5, 6, 7, 8])[:3])
-    c = Chain(opset, pick(image, image, image, image, (1, *image[1:]), (image[0], 1, 1), image[:1], image[:2]), chance(0.05))
+    c = Graph(opset, pick(image, image, image, image, (1, *image[1:]), (image[0], 1, 1), image[:1], image[:2]), chance(0.05))
     c.batch = pick(BATCH, 1) if chance(0.1) else None
     c.unusual = pick(0, 0.1, 0.4)
     if c.bytes_in:

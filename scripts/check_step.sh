@@ -200,7 +200,7 @@ step_peers-python() {
 step_peers-tensorboard() { "$peers/bin/python" -P peers/tensorboard_files.py --cornu build/check/cornu; }
 
 step_peers-onnx() {
-    "$peers/bin/python" -P peers/onnx_files.py --cornu build/check/cornu && "$peers/bin/python" peers/onnx_chains.py
+    "$peers/bin/python" -P peers/onnx_files.py --cornu build/check/cornu && "$peers/bin/python" peers/onnx_graphs.py
 }
 
 # Debian's package, 100 MB with what it needs: PyPI's cannot be imported without 2 GB of CUDA's libraries.

@@ -88,7 +88,7 @@ typedef struct cornu_model cornu_model;
 
 /* Open `what`: the id of a built-in workload ("mnist-cnn-2"; see cornu_workload_name), the path of
    a recipe (.yaml, .yml, .json), or the path of a model file (.safetensors, Keras's .keras, .h5,
-   .hdf5, or .onnx: a chain of operators that cornu has, without a compile section). */
+   .hdf5, or .onnx: a network of operators that cornu has, without a compile section). */
 CORNU_API cornu_status cornu_model_open(const char *what, cornu_model **model);
 /* The same from the text of a recipe; messages use `name` as the file name. */
 CORNU_API cornu_status cornu_model_parse(const char *text, const char *name, cornu_model **model);
@@ -114,7 +114,7 @@ CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_
 CORNU_API int cornu_model_class_count(const cornu_model *model);
 CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
 /* Load weights by name from a .npz or .safetensors file, or in order from a Keras file (.keras,
-   .h5, .hdf5, .weights.h5) or an .onnx file that is a chain. The file must have every weight, in
+   .h5, .hdf5, .weights.h5) or an .onnx file. The file must have every weight, in
    the right shape. */
 CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
 /* Write weights, optimizer state, recipe and position to one .safetensors, .keras, .h5 or .hdf5

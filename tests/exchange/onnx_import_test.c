@@ -90,6 +90,39 @@ static void a_network_of_pictures_keeps_classes_and_the_scale_of_pixels(void **s
     cornu_model_close(m);
 }
 
+/* ---- networks that branch ----------------------------------------------------------------- */
+
+/* The same network comes back, whatever its graph. */
+static void networks_that_branch_come_back(void **state)
+{
+    (void)state;
+    static const char *const layers[] = {
+        /* a block whose input is read twice, and a tensor twice by one layer */
+        "{Conv2D: {filters: 3, kernel_size: 3, padding: same, activation: relu, name: a}}, "
+        "{BatchNormalization: {name: b}}, {Add: {inputs: [a, b, b], name: c}}, "
+        "{MaxPooling2D: {name: d, padding: same}}, {AveragePooling2D: {inputs: c, name: e, "
+        "padding: same}}, "
+        "{Average: {inputs: [d, e]}}, Flatten, {Dense: {units: 2, activation: softmax}}",
+        /* an activation whose input is read by others, too: no silu, no gelu */
+        "{Conv2D: {filters: 2, kernel_size: 1, name: a}}, {Activation: {activation: silu, name: "
+        "b}}, "
+        "{Activation: {activation: gelu, name: c, inputs: a}}, {Add: {inputs: [c, a, b]}}, "
+        "Flatten, "
+        "{Add: {inputs: [flatten, flatten]}}, {Dense: {units: 2}}",
+        /* the output is what the input is read with */
+        "{Activation: {activation: tanh}}, {Add: {inputs: [activation, input_layer]}}",
+    };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        char yaml[800];
+        snprintf(yaml, sizeof yaml, "model: {input: [5, 4, 3], layers: [%s]}", layers[i]);
+        cornu_model *m = net_model(yaml), *again = round_trip(m);
+        assert_true(model_branches(again));
+        expect_same_outputs(m, again);
+        cornu_model_close(again);
+        cornu_model_close(m);
+    }
+}
+
 /* ---- graphs made by hand ------------------------------------------------------------------ */
 
 static void must_refuse(onnx_graph *g, const char *why)
@@ -119,7 +152,7 @@ static onnx_node *add(onnx_graph *g, const char *kind, const char *a, const char
     return onnx_graph_node(g, kind, (const char *const[]){a, b}, 2, y);
 }
 
-static void what_is_no_chain_of_known_operators_is_refused_by_its_node(void **state)
+static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **state)
 {
     (void)state;
     const int64_t row[] = {4}, image[] = {6, 6, 3};
@@ -128,19 +161,28 @@ static void what_is_no_chain_of_known_operators_is_refused_by_its_node(void **st
     add(g, "NonMaxSuppression", "a", NULL, "y");
     must_refuse(g, "y (NonMaxSuppression): found an operator that is not in cornu");
     g = graph_of(row, 1);
-    add(g, "Relu", "x", NULL, "a");
-    add(g, "Tanh", "x", NULL, "y");
-    must_refuse(g, "y (Tanh): found the input x, which the node before does not make; expected a: "
-                   "cornu's networks are chains of layers, without branches");
+    add(g, "Relu", "b", NULL, "a");
+    add(g, "Tanh", "x", NULL, "b");
+    add(g, "Add", "a", "b", "y");
+    must_refuse(g,
+                "a (Relu): found the input \"b\", which is neither; expected the graph's input, or "
+                "the first result of a node before this one");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
-    add(g, "Mul", "a", "a", "y");
-    must_refuse(g, "y (Mul): found two inputs that are computed, a and a: a branch; expected one, "
-                   "and a number: cornu's networks are chains of layers");
-    g = graph_of(row, 1); /* as a residual network has it */
+    add(g, "Div", "a", "x", "y");
+    must_refuse(g, "y (Div): found inputs that are computed, a and x; expected one, and a number");
+    g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
-    add(g, "Add", "x", "a", "y");
-    must_refuse(g, "y (Add): found two inputs that are computed, a and x: a branch");
+    add(g, "Tanh", "x", NULL, "a");
+    add(g, "Add", "a", "x", "y");
+    must_refuse(g, "a (Tanh): found a result that another has the name of, a");
+    g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
+    add(g, "Sum", "x", "k", "y");
+    must_refuse(g, "y (Sum): found the input k, which is a constant; expected the graph's input");
+    g = graph_of(image, 3);
+    add(g, "Conv", "x", "x", "y");
+    must_refuse(g, "y (Conv): found no kernel of floats");
     g = graph_of(row, 1);
     onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
     add(g, "Add", "x", "k", "y");
@@ -151,7 +193,7 @@ static void what_is_no_chain_of_known_operators_is_refused_by_its_node(void **st
     must_refuse(g, "y (Sub): found a number minus, or by, what is computed");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "z");
-    must_refuse(g, "found the output y and the last result z");
+    must_refuse(g, "found the output y, which no node makes as its first result");
     g = graph_of(row, 1);
     onnx_graph_input(g, "second", ONNX_FLOAT, row, 1);
     add(g, "Relu", "x", NULL, "y");
@@ -221,6 +263,34 @@ static void the_order_of_a_flattened_image_is_changed_in_the_weights(void **stat
         expect_ok(cornu_predict(m, &x[0][0][0], 1, NULL, y));
         assert_true(y[0] == (float)(1 << at));
     }
+    cornu_model_close(m);
+}
+
+/* What the output does not depend on may be anything, and a bias may come nodes later. */
+static void nodes_that_the_output_needs_are_read_alone(void **state)
+{
+    (void)state;
+    const float x[] = {1, -2};
+    float y[2];
+    cornu_model *m;
+    onnx_graph *g = graph_of((int64_t[]){2}, 1);
+    float *w = onnx_graph_new_tensor(g, "w", ONNX_FLOAT, (int64_t[]){2, 2}, 2);
+    float *b = onnx_graph_new_tensor(g, "b", ONNX_FLOAT, (int64_t[]){2}, 1);
+    w[0] = w[3] = 1;
+    b[0] = b[1] = 10;
+    add(g, "NonMaxSuppression", "x", NULL, "unread");
+    add(g, "MatMul", "x", "w", "product");
+    add(g, "Relu", "x", NULL, "a");
+    add(g, "Add", "product", "b", "sum");
+    add(g, "Relu", "product", NULL, "unread too");
+    add(g, "Add", "sum", "a", "y");
+    onnx_graph_output(g, "y", ONNX_FLOAT, (int64_t[]){2}, 1);
+    expect_ok(onnx_graph_write(g, scratch_path("g.onnx")));
+    onnx_graph_free(g);
+    expect_ok(cornu_model_open(scratch_path("g.onnx"), &m));
+    assert_int_equal(m->layer_count, 4); /* the bias is in the dense layer */
+    expect_ok(cornu_predict(m, x, 1, NULL, y));
+    assert_true(y[0] == 12 && y[1] == 8);
     cornu_model_close(m);
 }
 
@@ -300,10 +370,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_layer_comes_back),
         TEST(a_network_of_pictures_keeps_classes_and_the_scale_of_pixels),
-        TEST(what_is_no_chain_of_known_operators_is_refused_by_its_node),
+        TEST(networks_that_branch_come_back),
+        TEST(what_is_no_network_of_known_operators_is_refused_by_its_node),
         TEST(constants_that_do_not_fit_are_refused),
         TEST(weights_are_at_most_four_times_the_file),
         TEST(the_order_of_a_flattened_image_is_changed_in_the_weights),
+        TEST(nodes_that_the_output_needs_are_read_alone),
         TEST(truncated_and_damaged_files_are_read_or_refused),
         TEST(data_in_other_files_are_refused),
         TEST(other_files_are_refused),

@@ -1,4 +1,4 @@
-/* An ONNX graph as a chain of layers. */
+/* An ONNX graph as a network of layers. */
 #include "exchange/onnx/onnx_import.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each name is searched among all; a chain of 1000 layers stays below these limits. */
+/* Constants are searched by name among all; a network of 1000 layers stays below these limits. */
 enum { NODES_MOST = 5000, CONSTANTS_MOST = 5000, OPSET_LEAST = 7, OPSET_MOST = 25 };
 /* All weights are at most this multiple of the file's size (memory_unpacked_most). */
 enum { WEIGHTS_TIMES = 4 };
@@ -66,16 +66,6 @@ static cornu_status check_model(const Onnx__ModelProto *m, const char *path, int
     return check_constants(m->graph, path);
 }
 
-static cornu_status list_nodes(onnx_import *im)
-{
-    const Onnx__GraphProto *g = im->graph;
-    TRY(memory_new(g->n_node + 1, sizeof *im->nodes, "ONNX", &im->nodes));
-    for (size_t i = 0; i < g->n_node; i++)
-        if (!g->node[i]->op_type || strcmp(g->node[i]->op_type, "Constant") != 0)
-            im->nodes[im->node_count++] = g->node[i];
-    return CORNU_OK;
-}
-
 /* The one input that is no constant (older files list those, too). */
 static cornu_status find_input(const onnx_import *im, const Onnx__ValueInfoProto **out)
 {
@@ -88,30 +78,47 @@ static cornu_status find_input(const onnx_import *im, const Onnx__ValueInfoProto
             count++;
         }
     if (count != 1 || g->n_output != 1 || !g->output[0]->name)
-        return status_fail(
-            CORNU_UNSUPPORTED,
-            "%s: found %zu inputs and %zu outputs; expected one of each: cornu's networks "
-            "are chains of layers",
-            im->path, count, g->n_output);
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found %zu inputs and %zu outputs; expected one of each", im->path,
+                           count, g->n_output);
     return CORNU_OK;
 }
 
-/* True if the input images are channels first: a node needs this order, and none before it has
-   transposed them. */
-static bool comes_channels_first(const onnx_import *im)
+/* Does the step change the order of an image's dimensions? */
+static bool reorders(const char *kind)
+{
+    return strcmp(kind, "Transpose") == 0 || strcmp(kind, "Reshape") == 0 ||
+           strcmp(kind, "Flatten") == 0;
+}
+
+/* Does the step need images with their channels first? */
+static bool wants_channels_first(const char *kind)
 {
     static const char *const kinds[] = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool",
                                         "BatchNormalization"};
-    for (size_t i = 0; i < im->node_count; i++) {
-        const char *kind = im->nodes[i]->op_type ? im->nodes[i]->op_type : "";
-        if (strcmp(kind, "Transpose") == 0 || strcmp(kind, "Reshape") == 0 ||
-            strcmp(kind, "Flatten") == 0)
-            return false;
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-            if (strcmp(kind, kinds[k]) == 0)
-                return true;
-    }
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(kind, kinds[k]) == 0)
+            return true;
     return false;
+}
+
+/* *out: are the input images channels first? A step needs this order, and none between the input
+   and it changes it. */
+static cornu_status find_order(const onnx_import *im, bool *out)
+{
+    bool *as_input; /* of each step: its result has the input's order */
+    TRY(memory_new((size_t)im->step_count + 1, sizeof *as_input, "ONNX", &as_input));
+    *out = false;
+    for (int i = 0; i < im->step_count && !*out; i++) {
+        const onnx_step *s = &im->steps[i];
+        const char *kind = s->node->op_type ? s->node->op_type : "";
+        for (size_t k = 0; k < s->node->n_input && s->needed; k++)
+            as_input[i] |= s->from[k] == ONNX_INPUT || (s->from[k] >= 0 && as_input[s->from[k]]);
+        *out = as_input[i] && wants_channels_first(kind);
+        as_input[i] &= !reorders(kind);
+    }
+    free(as_input);
+    return CORNU_OK;
 }
 
 static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *input)
@@ -130,14 +137,17 @@ static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *inpu
                            "%s: input %s: found no shape (batch, ...) of 1 to %d fixed dimensions "
                            "behind the batch, of floats or bytes; expected one",
                            im->path, input->name, SHAPE_MAX - 1);
-    if (rank == 3 && comes_channels_first(im)) {
+    bool first;
+    TRY(find_order(im, &first));
+    if (rank == 3 && first) {
         const int64_t turned[3] = {dim[1], dim[2], dim[0]};
         memcpy(dim, turned, sizeof turned);
-        im->order = ORDER_FIRST;
+        im->input.order = ORDER_FIRST;
     }
-    im->value = input->name;
     im->batch = s->dim[0]->has_dim_value ? s->dim[0]->dim_value : 0;
-    return cornu_model_new(dim, rank, &im->model);
+    TRY(cornu_model_new(dim, rank, &im->model));
+    im->input.shape = im->model->input;
+    return CORNU_OK;
 }
 
 /* ---- weights ------------------------------------------------------------------------------ */
@@ -147,7 +157,7 @@ static cornu_status fill_weights(const onnx_import *im)
     TRY(model_initialize(im->model, 1));
     for (size_t i = 0; i < im->source_count; i++) {
         const weight_source *s = &im->sources[i];
-        const variable *v = &im->model->variables[s->variable];
+        const variable *v = &im->model->variables[s->layer->first_variable + s->number];
         for (int64_t j = 0; j < v->count; j++)
             v->value[j] = onnx_float_at(s->tensor, weight_order_index(&s->order, &v->shape, j));
     }
@@ -211,19 +221,24 @@ static cornu_status read_metadata(const onnx_import *im, const Onnx__ModelProto 
 static cornu_status walk(onnx_import *im, const Onnx__ModelProto *m)
 {
     const Onnx__ValueInfoProto *input;
-    TRY(list_nodes(im));
     TRY(find_input(im, &input));
+    im->input.name = input->name;
+    TRY(onnx_list_steps(im));
     TRY(make_model(im, input));
-    for (; im->at < im->node_count; im->at++)
-        TRY(onnx_import_node(im));
-    if (strcmp(im->value, im->graph->output[0]->name) != 0 || im->order == ORDER_FLAT)
+    for (im->at = 0; im->at < im->step_count; im->at++) {
+        im->last = im->at;
+        if (im->steps[im->at].needed && !im->steps[im->at].joined)
+            TRY(onnx_import_node(im));
+    }
+    im->x = im->output == ONNX_INPUT ? im->input : im->steps[im->output].value;
+    if (im->x.order == ORDER_FLAT)
         return status_fail(CORNU_UNSUPPORTED,
-                           "%s: found the output %s and the last result %s%s; expected the same, "
-                           "of rows or an image",
-                           im->path, im->graph->output[0]->name, im->value,
-                           im->order == ORDER_FLAT ? ", an image flattened channels first" : "");
+                           "%s: found the output %s, an image flattened channels first; expected "
+                           "rows or an image",
+                           im->path, im->graph->output[0]->name);
     if (im->model->layer_count == 1) /* an input without layers is not a network */
         TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
+    TRY(model_check_graph(im->model));
     TRY(fill_weights(im));
     return read_metadata(im, m);
 }
@@ -241,7 +256,8 @@ cornu_status import_onnx(const char *path, cornu_model **out)
         status = walk(&im, m);
     if (status == CORNU_OK)
         status = model_set_source(im.model, path);
-    free(im.nodes);
+    free(im.steps);
+    free(im.froms);
     free(im.sources);
     onnx__model_proto__free_unpacked(m, NULL);
     if (status != CORNU_OK) {

@@ -1,5 +1,6 @@
-/* An ONNX graph as a model: what the files of this folder share that read one. A graph is walked
-   node by node as a chain; each node becomes a layer, or joins one.
+/* An ONNX graph as a model: what the files of this folder share that read one. Its nodes that the
+   output depends on are walked in the file's order; each becomes a layer on the results of nodes
+   before it, or joins one.
 
    Files of others may hold anything: what is read from the messages is checked before it is used,
    and no tensor is copied before a layer of its size wants it. */
@@ -10,16 +11,37 @@
 #include "format/onnx/onnx.pb-c.h"
 #include "model/model.h"
 
-/* The order of the current value's elements, compared with cornu's. */
+/* The order of a result's elements, compared with cornu's. */
 typedef enum value_order {
     ORDER_PLAIN,
     ORDER_FIRST, /* an image, channels first; cornu's are channels last */
     ORDER_FLAT   /* such an image flattened: the weights after it are rearranged */
 } value_order;
 
+/* A result of the graph, as the model has it. */
+typedef struct onnx_value {
+    const char *name;
+    int node;    /* of the model, that computes it */
+    shape shape; /* without the batch, in cornu's order */
+    value_order order;
+    int64_t flat[3]; /* ORDER_FLAT: the image's height, width and channels */
+} onnx_value;
+
+/* A node of the graph that is no constant. */
+typedef struct onnx_step {
+    const Onnx__NodeProto *node;
+    const int *from;     /* [node->n_input] the step that makes this input, or one of those below */
+    int readers, reader; /* how many inputs and outputs are its result; the last step of those */
+    bool needed;         /* the graph's output depends on it */
+    bool joined;         /* it has become part of the layer of a step before */
+    onnx_value value;    /* its result, once it is a layer */
+} onnx_step;
+enum { ONNX_INPUT = -1, ONNX_OTHER = -2 }; /* OTHER: a constant, or no earlier node's result */
+
 /* The source of the values of one of the model's variables. */
 typedef struct weight_source {
-    int variable;
+    const layer *layer;
+    int number; /* of the layer's weights */
     const Onnx__TensorProto *tensor;
     weight_order order;
 } weight_source;
@@ -27,32 +49,57 @@ typedef struct weight_source {
 typedef struct onnx_import {
     const char *path;
     const Onnx__GraphProto *graph;
-    int64_t opset;                 /* which version of the operators the nodes mean */
-    int64_t batch;                 /* the input's, where it is fixed; else 0 */
-    const Onnx__NodeProto **nodes; /* nodes that are not constants, in order */
-    size_t node_count, at;         /* and the current node */
+    int64_t opset;    /* which version of the operators the nodes mean */
+    int64_t batch;    /* the input's, where it is fixed; else 0 */
+    onnx_step *steps; /* in order */
+    int *froms;       /* their `from` */
+    int step_count;
+    int at, last; /* the current step, and the last one that joined its layer */
+    int output;   /* the step that makes the graph's output, or ONNX_INPUT */
     cornu_model *model;
-    const char *value; /* current value: the last node's output */
-    value_order order;
-    int64_t flat[3];
+    onnx_value input; /* the graph's */
+    onnx_value x;     /* what the current step reads first, then what its layers made of it */
     weight_source *sources;
     size_t source_count, source_capacity;
     int64_t room; /* floats that weights may still take: a constant may be read by many nodes */
 } onnx_import;
 
-/* Append the layer for the current node, and move `value` and `at` after the nodes that it uses. */
+/* Append the layer of the current step, and set the results of the steps that became part of it. */
 cornu_status onnx_import_node(onnx_import *im);
 /* CORNU_UNSUPPORTED: "PATH: NODE (OPERATOR): ..." */
 cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- the layer of the current node (onnx_import_nodes.c) ---- */
+/* ---- the graph's steps (onnx_import_steps.c) ---- */
 
-/* Append a layer whose options are YAML made only of cornu's numbers and words. */
+/* List the steps, and what each reads; im->input has a name. */
+cornu_status onnx_list_steps(onnx_import *im);
+const Onnx__NodeProto *onnx_node_at(const onnx_import *im);
+/* Is this input of the current step the result of one before, or the graph's input? */
+bool onnx_is_computed(const onnx_import *im, size_t input);
+/* The value of such an input. */
+const onnx_value *onnx_value_of(const onnx_import *im, size_t input);
+/* The step that alone reads the result of step `of`, if it is an operator `kind` with that among
+   its first two inputs; *other: the name of the other one, or "". Else -1. */
+int onnx_reader(const onnx_import *im, int of, const char *kind, const char **other);
+/* That step has become part of the current layer. */
+void onnx_join(onnx_import *im, int step);
+/* x is the result of the current step and of those that joined it. */
+cornu_status onnx_done(onnx_import *im);
+
+/* Append a layer on x, whose options are YAML made only of cornu's numbers and words; x becomes its
+   output. */
 cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The current node and `ahead` nodes after it have become layers. */
-cornu_status onnx_done(onnx_import *im, size_t ahead);
+/* The same on the outputs of these nodes of the model. */
+cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, const char *kind,
+                               const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* ---- several inputs become one (onnx_import_merges.c) ---- */
+
+/* An operator on results of steps before: Add, Sum, Max, ... */
+cornu_status onnx_import_merge(onnx_import *im);
+cornu_status onnx_import_concat(onnx_import *im);
 
 /* ---- messages (onnx_import_messages.c) ---- */
 

@@ -95,7 +95,7 @@ bool onnx_text_is(const Onnx__AttributeProto *a, const char *expected)
 cornu_status onnx_ints(const onnx_import *im, const char *name, int count, int64_t least,
                        int64_t most, int64_t *values)
 {
-    const Onnx__AttributeProto *a = onnx_attribute(im->nodes[im->at], name);
+    const Onnx__AttributeProto *a = onnx_attribute(im->steps[im->at].node, name);
     if (!a)
         return CORNU_OK;
     if (a->n_ints != (size_t)count)
@@ -187,7 +187,7 @@ bool onnx_truth_at(const Onnx__TensorProto *t, int64_t i)
 cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
 {
     char why[900];
-    const Onnx__NodeProto *n = im->at < im->node_count ? im->nodes[im->at] : NULL;
+    const Onnx__NodeProto *n = im->at < im->step_count ? im->steps[im->at].node : NULL;
     const char *name = n && n->name && *n->name ? n->name
                        : n && n->n_output > 0   ? n->output[0]
                                                 : "";

@@ -7,28 +7,12 @@
 
 enum { SIZE_MOST = 1 << 20 };
 
-/* ---- the layer of the current node ------------------------------------------------------ */
-
 static const Onnx__NodeProto *node(const onnx_import *im)
 {
-    return im->nodes[im->at];
+    return onnx_node_at(im);
 }
 
 /* ---- the model so far --------------------------------------------------------------------- */
-
-cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
-{
-    char text_of[512];
-    doc *options;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text_of, sizeof text_of, format, arguments);
-    va_end(arguments);
-    TRY(doc_parse(text_of, strlen(text_of), im->path, &options));
-    cornu_status status = model_add_layer(im->model, kind, options);
-    doc_free(options);
-    return status == CORNU_OK ? status : onnx_import_fail(im, "%s", cornu_last_error());
-}
 
 /* Weight `number` of the layer that was added last comes from this tensor. */
 static cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
@@ -50,39 +34,15 @@ static cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__Ten
                                     "be more than four times the file; expected fewer");
     TRY(memory_grow(&im->sources, &im->source_capacity, im->source_count + 1, sizeof *im->sources));
     weight_source *s = &im->sources[im->source_count++];
-    *s = (weight_source){.variable = index, .tensor = t, .order.form = form};
-    if (im->order == ORDER_FLAT)
-        memcpy(s->order.flat, im->flat, sizeof s->order.flat);
-    return CORNU_OK;
-}
-
-/* The node `ahead` after it, if it is of this kind and reads `reads`; *other: its other input. */
-static const Onnx__NodeProto *onnx_next_is(const onnx_import *im, size_t ahead, const char *kind,
-                                           const char *reads, const char **other)
-{
-    if (im->at + ahead >= im->node_count)
-        return NULL;
-    const Onnx__NodeProto *n = im->nodes[im->at + ahead];
-    if (!n->op_type || strcmp(n->op_type, kind) != 0 || n->n_output < 1)
-        return NULL;
-    for (size_t i = 0; i < n->n_input && i < 2; i++)
-        if (strcmp(n->input[i], reads) == 0) {
-            *other = onnx_input_name(n, 1 - i);
-            return n;
-        }
-    return NULL;
-}
-
-cornu_status onnx_done(onnx_import *im, size_t ahead)
-{
-    im->at += ahead;
-    im->value = node(im)->output[0];
+    *s = (weight_source){.layer = l, .number = number, .tensor = t, .order.form = form};
+    if (im->x.order == ORDER_FLAT)
+        memcpy(s->order.flat, im->x.flat, sizeof s->order.flat);
     return CORNU_OK;
 }
 
 static cornu_status onnx_want_image(const onnx_import *im)
 {
-    if (im->order == ORDER_FIRST)
+    if (im->x.order == ORDER_FIRST)
         return CORNU_OK;
     return onnx_import_fail(im, "found an input that is no image (batch, channels, height, width); "
                                 "expected one");
@@ -90,7 +50,7 @@ static cornu_status onnx_want_image(const onnx_import *im)
 
 static bool keeps_rank(const onnx_import *im, const Onnx__TensorProto *t)
 {
-    return t->n_dims <= (size_t)im->model->output.rank + 1;
+    return t->n_dims <= (size_t)im->x.shape.rank + 1;
 }
 
 /* True if this constant of floats has `count` numbers for the last dimension of the current
@@ -139,42 +99,44 @@ static cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool sa
 
 /* ---- element by element ------------------------------------------------------------------- */
 
-static cornu_status add_activation(onnx_import *im, const char *name, size_t ahead)
+static cornu_status add_activation(onnx_import *im, const char *name)
 {
     TRY(onnx_add_layer(im, "Activation", "{activation: %s}", name));
-    return onnx_done(im, ahead);
+    return onnx_done(im);
 }
 
 static cornu_status import_relu(onnx_import *im)
 {
-    return add_activation(im, "relu", 0);
+    return add_activation(im, "relu");
 }
 
 static cornu_status import_tanh(onnx_import *im)
 {
-    return add_activation(im, "tanh", 0);
+    return add_activation(im, "tanh");
 }
 
 /* A sigmoid, or x sigmoid(x). */
 static cornu_status import_sigmoid(onnx_import *im)
 {
     const char *other = "";
-    bool silu =
-        onnx_next_is(im, 1, "Mul", node(im)->output[0], &other) && strcmp(other, im->value) == 0;
-    return add_activation(im, silu ? "silu" : "sigmoid", silu ? 1 : 0);
+    const int product = onnx_reader(im, im->at, "Mul", &other);
+    const bool silu = product >= 0 && strcmp(other, im->x.name) == 0;
+    if (silu)
+        onnx_join(im, product);
+    return add_activation(im, silu ? "silu" : "sigmoid");
 }
 
 static cornu_status import_leaky_relu(onnx_import *im)
 {
     TRY(onnx_add_layer(im, "LeakyReLU", "{negative_slope: %.9g}",
                        onnx_real(node(im), "alpha", 0.01)));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_elu(onnx_import *im)
 {
     TRY(onnx_add_layer(im, "ELU", "{alpha: %.9g}", onnx_real(node(im), "alpha", 1)));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_gelu(onnx_import *im)
@@ -182,65 +144,74 @@ static cornu_status import_gelu(onnx_import *im)
     const Onnx__AttributeProto *a = onnx_attribute(node(im), "approximate");
     if (a && !onnx_text_is(a, "none"))
         return onnx_import_fail(im, "approximate: found tanh; expected none");
-    return add_activation(im, "gelu", 0);
+    return add_activation(im, "gelu");
 }
 
 /* Over all dimensions from `axis` on, as if they were one. */
 static cornu_status add_flattened_softmax(onnx_import *im, int64_t axis)
 {
-    const shape s = im->model->output;
+    const shape s = im->x.shape;
     shape rows = {.rank = (int)axis};
     memcpy(rows.dim, s.dim, (size_t)(axis - 1) * sizeof *rows.dim);
     rows.dim[axis - 1] = -1;
     TRY(onnx_add_reshape(im, &rows));
     TRY(onnx_add_layer(im, "Activation", "{activation: softmax}"));
     TRY(onnx_add_reshape(im, &s));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 /* Before opset 13 the input is flattened from the axis on, which is 1 unless it is given. */
 static cornu_status import_softmax(onnx_import *im)
 {
     const bool flattens = im->opset < 13;
-    const int64_t rank = im->model->output.rank + 1;
-    const int64_t last = im->order == ORDER_FIRST && !flattens ? 1 : rank - 1;
+    const int64_t rank = im->x.shape.rank + 1;
+    const int64_t last = im->x.order == ORDER_FIRST && !flattens ? 1 : rank - 1;
     int64_t axis = onnx_int(node(im), "axis", flattens ? 1 : -1);
     axis += axis < 0 ? rank : 0;
-    const bool some = axis > 0 && axis < rank - 1 && (im->order != ORDER_FIRST || axis == 1);
+    const bool some = axis > 0 && axis < rank - 1 && (im->x.order != ORDER_FIRST || axis == 1);
     if (flattens && some)
         return add_flattened_softmax(im, axis);
-    if (axis != last || (flattens && im->order == ORDER_FIRST))
+    if (axis != last || (flattens && im->x.order == ORDER_FIRST))
         return onnx_import_fail(im,
                                 "axis: found %lld, of opset %lld; expected that of the channels",
                                 (long long)axis, (long long)im->opset);
-    return add_activation(im, "softmax", 0);
+    return add_activation(im, "softmax");
 }
 
-/* True if this is the first of the five nodes of x (1 + erf(x / sqrt 2)) / 2. */
-static bool begins_gelu(const onnx_import *im, const char *factor)
+enum { GELU_REST = 4 };
+
+/* True if this is the first of the five steps of x (1 + erf(x / sqrt 2)) / 2; rest: the others. */
+static bool begins_gelu(const onnx_import *im, const char *factor, int rest[GELU_REST])
 {
-    const Onnx__NodeProto *n = node(im), *erf, *sum, *product, *half;
-    const char *other = "", *x = im->value;
-    bool divides = strcmp(n->op_type, "Div") == 0;
-    if (!onnx_is_near(im, factor, divides ? 1.41421356 : 0.70710678) ||
-        !(erf = onnx_next_is(im, 1, "Erf", n->output[0], &other)) ||
-        !(sum = onnx_next_is(im, 2, "Add", erf->output[0], &other)) ||
-        !onnx_is_near(im, other, 1) ||
-        !(product = onnx_next_is(im, 3, "Mul", sum->output[0], &other)))
+    static const char *const kinds[GELU_REST] = {"Erf", "Add", "Mul", "Mul"};
+    const char *other[GELU_REST] = {""}, *x = im->x.name;
+    const bool divides = strcmp(node(im)->op_type, "Div") == 0;
+    if (!onnx_is_near(im, factor, divides ? 1.41421356 : 0.70710678))
         return false;
-    bool early = onnx_is_near(im, other, 0.5), of_x = strcmp(other, x) == 0;
-    if (!(early || of_x) || !(half = onnx_next_is(im, 4, "Mul", product->output[0], &other)))
-        return false;
-    return early ? strcmp(other, x) == 0 : onnx_is_near(im, other, 0.5);
+    for (int i = 0; i < GELU_REST; i++) {
+        rest[i] = onnx_reader(im, i > 0 ? rest[i - 1] : im->at, kinds[i], &other[i]);
+        if (rest[i] < 0)
+            return false;
+    }
+    const bool early = onnx_is_near(im, other[2], 0.5) && strcmp(other[3], x) == 0;
+    const bool late = strcmp(other[2], x) == 0 && onnx_is_near(im, other[3], 0.5);
+    return onnx_is_near(im, other[1], 1) && (early || late);
+}
+
+static cornu_status add_gelu(onnx_import *im, const int rest[GELU_REST])
+{
+    for (int i = 0; i < GELU_REST; i++)
+        onnx_join(im, rest[i]);
+    return add_activation(im, "gelu");
 }
 
 static cornu_status fail_arithmetic(const onnx_import *im, const char *other, bool turned)
 {
     if (!onnx_constant_of(im, other))
         return onnx_import_fail(im,
-                                "found two inputs that are computed, %.200s and %.200s: a branch; "
-                                "expected one, and a number: cornu's networks are chains of layers",
-                                im->value, other);
+                                "found the input %.200s, which no node before makes; expected the "
+                                "result of one, or a constant",
+                                other);
     return onnx_import_fail(im, turned
                                     ? "found a number minus, or by, what is computed; expected "
                                       "the number behind it"
@@ -253,12 +224,15 @@ static cornu_status import_arithmetic(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
     const char *kind = n->op_type;
-    bool second = strcmp(onnx_input_name(n, 0), im->value) == 0;
+    const bool second = onnx_is_computed(im, 0);
     const char *other = onnx_input_name(n, second ? 1 : 0);
     double value, scale = 1, offset = 0;
+    int gelu[GELU_REST];
     bool turned = !second && (*kind == 'D' || *kind == 'S'); /* constant / x, constant - x */
-    if (second && (*kind == 'M' || *kind == 'D') && begins_gelu(im, other))
-        return add_activation(im, "gelu", 4);
+    if (onnx_is_computed(im, 0) && onnx_is_computed(im, 1))
+        return onnx_import_merge(im);
+    if (second && (*kind == 'M' || *kind == 'D') && begins_gelu(im, other, gelu))
+        return add_gelu(im, gelu);
     if (!onnx_is_number(im, other, &value) || turned || (*kind == 'D' && value == 0))
         return fail_arithmetic(im, other, turned);
     if (*kind == 'M' || *kind == 'D')
@@ -266,13 +240,13 @@ static cornu_status import_arithmetic(onnx_import *im)
     else
         offset = *kind == 'A' ? value : -value;
     TRY(onnx_add_layer(im, "Rescaling", "{scale: %.9g, offset: %.9g}", scale, offset));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 /* An operator without effect in prediction. */
 static cornu_status import_nothing(onnx_import *im)
 {
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_dropout(onnx_import *im)
@@ -281,13 +255,13 @@ static cornu_status import_dropout(onnx_import *im)
     const Onnx__TensorProto *t = onnx_constant_of(im, trains);
     if (*trains && (onnx_truths(t) != 1 || onnx_truth_at(t, 0)))
         return onnx_import_fail(im, "training_mode: found true, or no constant; expected false");
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_cast(onnx_import *im)
 {
     int64_t to = onnx_int(node(im), "to", 0);
-    return to == 1 ? onnx_done(im, 0)
+    return to == 1 ? onnx_done(im)
                    : onnx_import_fail(im, "to: found type %lld; expected 1, float", (long long)to);
 }
 
@@ -301,7 +275,7 @@ static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
 {
     const Onnx__NodeProto *n = node(im);
     const Onnx__AttributeProto *automatic = onnx_attribute(n, "auto_pad");
-    const shape *s = &im->model->output;
+    const shape *s = &im->x.shape;
     int64_t pads[4] = {0};
     *same = false;
     TRY(onnx_ints(im, "kernel_shape", 2, 1, SIZE_MOST, w->kernel));
@@ -334,17 +308,17 @@ static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
 
 /* ---- products ----------------------------------------------------------------------------- */
 
-/* The name of a bias that is added after the current node, with its channel dimension `from_end`
-   from the end, or "". */
-static const char *added_bias(const onnx_import *im, int64_t units, size_t from_end)
+/* The name of a bias that is added to the current node's result, with its channel dimension
+   `from_end` from the end, or ""; *sum: the step that adds it. */
+static const char *added_bias(const onnx_import *im, int64_t units, size_t from_end, int *sum)
 {
     const char *other = "";
-    if (!onnx_next_is(im, 1, "Add", node(im)->output[0], &other))
+    *sum = onnx_reader(im, im->at, "Add", &other);
+    if (*sum < 0)
         return "";
     const Onnx__TensorProto *t = onnx_constant_of(im, other);
     bool fits = onnx_floats(t) == units && t->n_dims >= from_end &&
-                t->n_dims <= (size_t)im->model->output.rank + 1 &&
-                t->dims[t->n_dims - from_end] == units;
+                t->n_dims <= (size_t)im->x.shape.rank + 1 && t->dims[t->n_dims - from_end] == units;
     return fits ? other : "";
 }
 
@@ -368,12 +342,13 @@ static cornu_status import_conv(onnx_import *im)
                                 (long long)k->dims[2], (long long)k->dims[3]);
     TRY(onnx_add_padding(im, &w, same));
     const char *bias = onnx_input_name(n, 2);
-    size_t ahead = *bias ? 0 : 1;
-    bias = *bias ? bias : added_bias(im, k->dims[0], 3);
+    const bool within = *bias != 0;
+    int sum = -1;
+    bias = within ? bias : added_bias(im, k->dims[0], 3, &sum);
     const Onnx__TensorProto *b = onnx_constant_of(im, bias);
     if (!b && *bias)
         return onnx_import_fail(im, "found a bias that is computed; expected a constant");
-    if (b && ahead == 0 && b->n_dims != 1)
+    if (b && within && b->n_dims != 1)
         return onnx_import_fail(im, "found a bias of %zu dimensions; expected 1", b->n_dims);
     TRY(onnx_add_layer(
         im, "Conv2D",
@@ -386,11 +361,13 @@ static cornu_status import_conv(onnx_import *im)
     TRY(onnx_add_source(im, 0, k, WEIGHT_KERNEL));
     if (b)
         TRY(onnx_add_source(im, 1, b, WEIGHT_SAME));
-    return onnx_done(im, b ? ahead : 0);
+    if (b && !within)
+        onnx_join(im, sum);
+    return onnx_done(im);
 }
 
 static cornu_status add_dense(onnx_import *im, const Onnx__TensorProto *w, bool transposed,
-                              const char *bias, size_t ahead)
+                              const char *bias)
 {
     if (onnx_floats(w) < 1 || w->n_dims != 2)
         return onnx_import_fail(im, "found no matrix of floats in the file; expected one");
@@ -398,22 +375,22 @@ static cornu_status add_dense(onnx_import *im, const Onnx__TensorProto *w, bool 
     TRY(onnx_add_layer(im, "Dense", "{units: %lld, use_bias: %s}", (long long)units,
                        *bias ? "true" : "false"));
     TRY(onnx_add_source(im, 0, w, transposed ? WEIGHT_TRANSPOSED : WEIGHT_SAME));
-    im->order = ORDER_PLAIN; /* the bias' too */
+    im->x.order = ORDER_PLAIN; /* the bias' too */
     if (*bias)
         TRY(onnx_add_source(im, 1, onnx_constant_of(im, bias), WEIGHT_SAME));
-    return onnx_done(im, ahead);
+    return onnx_done(im);
 }
 
 static cornu_status import_gemm(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
     double alpha = onnx_real(n, "alpha", 1), beta = onnx_real(n, "beta", 1);
-    if (alpha != 1 || beta != 1 || onnx_int(n, "transA", 0) != 0 || im->model->output.rank != 1)
+    if (alpha != 1 || beta != 1 || onnx_int(n, "transA", 0) != 0 || im->x.shape.rank != 1)
         return onnx_import_fail(im,
                                 "found alpha %g, beta %g, transA %lld and %d dimensions; "
                                 "expected 1, 1, 0 and (batch, inputs)",
                                 alpha, beta, (long long)onnx_int(n, "transA", 0),
-                                im->model->output.rank + 1);
+                                im->x.shape.rank + 1);
     const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(n, 1));
     const char *bias = onnx_input_name(n, 2);
     const bool transposed = onnx_int(n, "transB", 0) != 0;
@@ -421,16 +398,20 @@ static cornu_status import_gemm(onnx_import *im)
         !onnx_is_row(im, onnx_constant_of(im, bias), w->dims[transposed ? 0 : 1]))
         return onnx_import_fail(im, "C: found no constant of %lld floats in a row; expected one",
                                 (long long)w->dims[transposed ? 0 : 1]);
-    return add_dense(im, w, transposed, bias, 0);
+    return add_dense(im, w, transposed, bias);
 }
 
 static cornu_status import_matmul(onnx_import *im)
 {
     const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(node(im), 1));
-    if (im->order == ORDER_FIRST)
+    if (im->x.order == ORDER_FIRST)
         return onnx_import_fail(im, "found an image with its channels first; expected another");
-    const char *bias = onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1) : "";
-    return add_dense(im, w, false, bias, *bias ? 1 : 0);
+    int sum = -1;
+    const char *bias =
+        onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1, &sum) : "";
+    if (*bias)
+        onnx_join(im, sum);
+    return add_dense(im, w, false, bias);
 }
 
 /* ---- pools -------------------------------------------------------------------------------- */
@@ -440,7 +421,7 @@ static cornu_status add_pool(onnx_import *im, const char *kind, const window2d *
     TRY(onnx_add_layer(im, kind, "{pool_size: [%lld, %lld], strides: [%lld, %lld], padding: %s}",
                        (long long)w->kernel[0], (long long)w->kernel[1], (long long)w->stride[0],
                        (long long)w->stride[1], same ? "same" : "valid"));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_pool(onnx_import *im)
@@ -451,7 +432,7 @@ static cornu_status import_pool(onnx_import *im)
     window2d w = {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
     TRY(onnx_want_image(im));
     TRY(read_window(im, &w, &same));
-    const shape *s = &im->model->output;
+    const shape *s = &im->x.shape;
     for (int i = 0; i < 2; i++) {
         int64_t room = s->dim[i] + w.before[i] + w.after[i] - w.kernel[i];
         if (w.kernel[i] < 1 || room < 0 || w.dilation[i] != 1 ||
@@ -479,7 +460,7 @@ static cornu_status import_global_pool(onnx_import *im)
 {
     TRY(onnx_want_image(im));
     TRY(onnx_add_layer(im, "GlobalAveragePooling2D", "{keepdims: true}"));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 /* A mean over height and width. */
@@ -488,20 +469,20 @@ static cornu_status import_mean(onnx_import *im)
     const Onnx__NodeProto *n = node(im);
     const Onnx__AttributeProto *listed = onnx_attribute(n, "axes");
     const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(n, 1));
-    int64_t axes[2] = {0}, rank = im->model->output.rank + 1;
+    int64_t axes[2] = {0}, rank = im->x.shape.rank + 1;
     bool given = listed ? listed->n_ints == 2 : onnx_integers(t) == 2;
     for (int i = 0; i < 2 && given; i++) {
         axes[i] = listed ? listed->ints[i] : onnx_integer_at(t, i);
         axes[i] += axes[i] < 0 ? rank : 0;
     }
-    int64_t first = im->order == ORDER_FIRST ? 2 : 1;
+    int64_t first = im->x.order == ORDER_FIRST ? 2 : 1;
     if (rank != 4 || axes[0] != first || axes[1] != first + 1)
         return onnx_import_fail(im, "found axes %lld, %lld; expected an image's height and width",
                                 (long long)axes[0], (long long)axes[1]);
     bool keep = onnx_int(n, "keepdims", 1) != 0;
     TRY(onnx_add_layer(im, "GlobalAveragePooling2D", "{keepdims: %s}", keep ? "true" : "false"));
-    im->order = keep ? im->order : ORDER_PLAIN;
-    return onnx_done(im, 0);
+    im->x.order = keep ? im->x.order : ORDER_PLAIN;
+    return onnx_done(im);
 }
 
 /* ---- shapes, padding, normalization ------------------------------------------------------- */
@@ -510,21 +491,21 @@ static cornu_status import_mean(onnx_import *im)
 
 static cornu_status flatten(onnx_import *im)
 {
-    const shape s = im->model->output;
-    bool moves = im->order == ORDER_FIRST && s.dim[2] > 1 && s.dim[0] * s.dim[1] > 1;
-    if (im->order == ORDER_FLAT) /* flattening again changes nothing */
-        return onnx_done(im, 0);
-    memcpy(im->flat, s.dim, sizeof im->flat);
-    im->order = moves ? ORDER_FLAT : ORDER_PLAIN;
+    const shape s = im->x.shape;
+    bool moves = im->x.order == ORDER_FIRST && s.dim[2] > 1 && s.dim[0] * s.dim[1] > 1;
+    if (im->x.order == ORDER_FLAT) /* flattening again changes nothing */
+        return onnx_done(im);
+    memcpy(im->x.flat, s.dim, sizeof im->x.flat);
+    im->x.order = moves ? ORDER_FLAT : ORDER_PLAIN;
     if (s.rank > 1)
         TRY(onnx_add_layer(im, "Flatten", "{}"));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_flatten(onnx_import *im)
 {
     int64_t axis = onnx_int(node(im), "axis", 1);
-    if (axis != 1 && axis != -im->model->output.rank)
+    if (axis != 1 && axis != -im->x.shape.rank)
         return onnx_import_fail(im, "axis: found %lld; expected 1", (long long)axis);
     return flatten(im);
 }
@@ -546,9 +527,9 @@ static cornu_status read_target(const onnx_import *im, shape *target)
     for (int i = 0; i < target->rank; i++) {
         target->dim[i] = onnx_integer_at(t, i + 1);
         bool kept =
-            target->dim[i] == 0 && im->order != ORDER_FIRST && i < im->model->output.rank && !zeros;
+            target->dim[i] == 0 && im->x.order != ORDER_FIRST && i < im->x.shape.rank && !zeros;
         if (kept)
-            target->dim[i] = im->model->output.dim[i];
+            target->dim[i] = im->x.shape.dim[i];
         if (target->dim[i] < -1 || target->dim[i] == 0 || target->dim[i] > SHAPE_ELEMENTS_MAX ||
             (target->dim[i] < 0 && batch < 0) || !keeps)
             return onnx_import_fail(im,
@@ -562,29 +543,29 @@ static cornu_status read_target(const onnx_import *im, shape *target)
 static cornu_status import_reshape(onnx_import *im)
 {
     shape target = {.rank = 0};
-    const shape s = im->model->output;
+    const shape s = im->x.shape;
     TRY(read_target(im, &target));
     if (target.rank == 1 && (target.dim[0] < 0 || target.dim[0] == shape_elements(&s)))
         return flatten(im);
     bool one = s.rank == 3 && (s.dim[2] == 1 || s.dim[0] * s.dim[1] == 1);
-    if (im->order == ORDER_FLAT || (im->order == ORDER_FIRST && !one))
+    if (im->x.order == ORDER_FLAT || (im->x.order == ORDER_FIRST && !one))
         return onnx_import_fail(im, "found an image with its channels first; expected it to be "
                                     "flattened, or transposed before");
     TRY(onnx_add_reshape(im, &target));
-    im->order = ORDER_PLAIN;
-    return onnx_done(im, 0);
+    im->x.order = ORDER_PLAIN;
+    return onnx_done(im);
 }
 
 /* An image of one pixel loses its height and width. */
 static cornu_status import_squeeze(onnx_import *im)
 {
-    const shape *s = &im->model->output;
+    const shape *s = &im->x.shape;
     if (s->rank != 3 || s->dim[0] != 1 || s->dim[1] != 1)
         return onnx_import_fail(im, "found no image of one pixel; expected one");
     const Onnx__AttributeProto *listed = onnx_attribute(node(im), "axes");
     const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(node(im), 1));
     int64_t count = listed ? (int64_t)listed->n_ints : onnx_integers(t);
-    int64_t first = im->order == ORDER_FIRST ? 2 : 1;
+    int64_t first = im->x.order == ORDER_FIRST ? 2 : 1;
     for (int64_t i = 0; i < count; i++) {
         int64_t axis = listed ? listed->ints[i] : onnx_integer_at(t, i);
         axis += axis < 0 ? 4 : 0;
@@ -600,18 +581,18 @@ static cornu_status import_transpose(onnx_import *im)
     static const int64_t last[4] = {0, 2, 3, 1}, first[4] = {0, 3, 1, 2};
     int64_t perm[4] = {0};
     TRY(onnx_ints(im, "perm", 4, 0, 3, perm));
-    if (im->order == ORDER_FIRST && memcmp(perm, last, sizeof perm) == 0)
-        im->order = ORDER_PLAIN;
-    else if (im->order == ORDER_PLAIN && im->model->output.rank == 3 &&
+    if (im->x.order == ORDER_FIRST && memcmp(perm, last, sizeof perm) == 0)
+        im->x.order = ORDER_PLAIN;
+    else if (im->x.order == ORDER_PLAIN && im->x.shape.rank == 3 &&
              memcmp(perm, first, sizeof perm) == 0)
-        im->order = ORDER_FIRST;
+        im->x.order = ORDER_FIRST;
     else
         return onnx_import_fail(im,
                                 "perm: found %lld, %lld, %lld, %lld; expected an image's "
                                 "channels to go first, or back",
                                 (long long)perm[0], (long long)perm[1], (long long)perm[2],
                                 (long long)perm[3]);
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 /* ---- padding ------------------------------------------------------------------------------ */
@@ -672,10 +653,10 @@ static bool pads_zeros(const onnx_import *im)
 
 static cornu_status import_pad(onnx_import *im)
 {
-    const int height = im->order == ORDER_FIRST ? 2 : 1;
+    const int height = im->x.order == ORDER_FIRST ? 2 : 1;
     window2d w = {.groups = 1};
     padding p = read_padding(im);
-    bool fits = p.fits && im->model->output.rank == IMAGE_RANK - 1 && pads_zeros(im);
+    bool fits = p.fits && im->x.shape.rank == IMAGE_RANK - 1 && pads_zeros(im);
     for (int i = 0; i < 2 * IMAGE_RANK && fits; i++) {
         int axis = i % IMAGE_RANK;
         bool of_image = axis == height || axis == height + 1;
@@ -688,7 +669,7 @@ static cornu_status import_pad(onnx_import *im)
         w.after[i] = p.pad[IMAGE_RANK + height + i];
     }
     TRY(onnx_add_padding(im, &w, false));
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 /* ---- normalizations ----------------------------------------------------------------------- */
@@ -696,7 +677,7 @@ static cornu_status import_pad(onnx_import *im)
 /* Weights from inputs 1 on, one number for each of the layer's channels. */
 static cornu_status add_sources(onnx_import *im, int count)
 {
-    const shape *s = &im->model->output;
+    const shape *s = &im->x.shape;
     for (int i = 0; i < count; i++) {
         const char *name = onnx_input_name(node(im), (size_t)i + 1);
         const Onnx__TensorProto *t = onnx_constant_of(im, name);
@@ -706,21 +687,20 @@ static cornu_status add_sources(onnx_import *im, int count)
                 (long long)s->dim[s->rank - 1]);
         TRY(onnx_add_source(im, i, t, WEIGHT_SAME));
     }
-    return onnx_done(im, 0);
+    return onnx_done(im);
 }
 
 static cornu_status import_batch_norm(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
-    bool rows = im->model->output.rank == 1;
+    bool rows = im->x.shape.rank == 1;
     if (onnx_int(n, "spatial", 1) == 0)
         return onnx_import_fail(im, "spatial: found 0, a mean for each pixel; expected 1");
-    if ((!rows && im->order != ORDER_FIRST) || onnx_int(n, "training_mode", 0) != 0)
+    if ((!rows && im->x.order != ORDER_FIRST) || onnx_int(n, "training_mode", 0) != 0)
         return onnx_import_fail(im,
                                 "found training_mode %lld and %d dimensions; expected 0 and "
                                 "rows, or images with their channels first",
-                                (long long)onnx_int(n, "training_mode", 0),
-                                im->model->output.rank + 1);
+                                (long long)onnx_int(n, "training_mode", 0), im->x.shape.rank + 1);
     TRY(onnx_add_layer(im, "BatchNormalization", "{epsilon: %.9g}", onnx_real(n, "epsilon", 1e-5)));
     return add_sources(im, 4);
 }
@@ -730,7 +710,7 @@ static cornu_status import_layer_norm(onnx_import *im)
     const Onnx__NodeProto *n = node(im);
     int64_t axis = onnx_int(n, "axis", -1);
     bool center = *onnx_input_name(n, 2) != 0;
-    if ((axis != -1 && axis != im->model->output.rank) || im->order == ORDER_FIRST)
+    if ((axis != -1 && axis != im->x.shape.rank) || im->x.order == ORDER_FIRST)
         return onnx_import_fail(im, "axis: found %lld; expected the last, of channels",
                                 (long long)axis);
     TRY(onnx_add_layer(im, "LayerNormalization", "{epsilon: %.9g, center: %s}",
@@ -750,6 +730,7 @@ static const operator_row operators[] = {
     {"AveragePool", import_pool},
     {"BatchNormalization", import_batch_norm},
     {"Cast", import_cast},
+    {"Concat", onnx_import_concat},
     {"Conv", import_conv},
     {"Div", import_arithmetic},
     {"Dropout", import_dropout},
@@ -762,7 +743,10 @@ static const operator_row operators[] = {
     {"LayerNormalization", import_layer_norm},
     {"LeakyRelu", import_leaky_relu},
     {"MatMul", import_matmul},
+    {"Max", onnx_import_merge},
     {"MaxPool", import_pool},
+    {"Mean", onnx_import_merge},
+    {"Min", onnx_import_merge},
     {"Mul", import_arithmetic},
     {"Pad", import_pad},
     {"ReduceMean", import_mean},
@@ -772,6 +756,7 @@ static const operator_row operators[] = {
     {"Softmax", import_softmax},
     {"Squeeze", import_squeeze},
     {"Sub", import_arithmetic},
+    {"Sum", onnx_import_merge},
     {"Tanh", import_tanh},
     {"Transpose", import_transpose},
 };
@@ -790,6 +775,22 @@ static cornu_status fail_operator(const onnx_import *im)
     return status;
 }
 
+/* x is the first input, in arithmetic with a constant perhaps the second. */
+static cornu_status choose_input(onnx_import *im, const operator_row *row)
+{
+    const Onnx__NodeProto *n = node(im);
+    size_t input = row->import == import_arithmetic && !onnx_is_computed(im, 0) ? 1 : 0;
+    if (!onnx_is_computed(im, input))
+        return onnx_import_fail(im,
+                                "found the input \"%.200s\", which is %s; expected the graph's "
+                                "input, or the first result of a node before this one",
+                                onnx_input_name(n, 0),
+                                onnx_constant_of(im, onnx_input_name(n, 0)) ? "a constant"
+                                                                            : "neither");
+    im->x = *onnx_value_of(im, input);
+    return CORNU_OK;
+}
+
 cornu_status onnx_import_node(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
@@ -799,12 +800,6 @@ cornu_status onnx_import_node(onnx_import *im)
             row = &operators[i];
     if (!row)
         return fail_operator(im);
-    bool either = row->import == import_arithmetic && strcmp(onnx_input_name(n, 1), im->value) == 0;
-    if (n->n_output < 1 || (!either && strcmp(onnx_input_name(n, 0), im->value) != 0))
-        return onnx_import_fail(
-            im,
-            "found the input %.200s, which the node before does not make; expected "
-            "%.200s: cornu's networks are chains of layers, without branches",
-            onnx_input_name(n, 0), im->value);
+    TRY(choose_input(im, row));
     return row->import(im);
 }

@@ -1,6 +1,6 @@
 /* ONNX files whose meaning hangs on an opset, an order or a shape: outputs as onnxruntime has them,
-   or refused by the node's name. The cases of tests/fixtures/onnx_chains.npz are made by
-   peers/make_onnx_fixtures.py; peers/onnx_chains.py compares random chains. */
+   or refused by the node's name. The cases of tests/fixtures/onnx_graphs.npz are made by
+   peers/make_onnx_fixtures.py; peers/onnx_graphs.py compares random graphs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 2, CASES_LEAST = 25 };
+enum { SAMPLES = 2, CASES_LEAST = 42 };
 
 typedef struct one_case {
     char name[100], why[200];
@@ -62,11 +62,11 @@ static void expect_outputs(const one_case *c, const char *path, const float *x, 
     free(found);
 }
 
-static void chains_compute_what_onnxruntime_does_or_are_refused(void **state)
+static void graphs_compute_what_onnxruntime_does_or_are_refused(void **state)
 {
     (void)state;
     tensor_file *file;
-    expect_ok(tensor_file_open(fixture_path("onnx_chains.npz"), &file));
+    expect_ok(tensor_file_open(fixture_path("onnx_graphs.npz"), &file));
     const file_tensor *lines = tensor_file_find(file, "cases");
     const char *line = lines->data, *end = line + lines->count;
     const char *bytes = tensor_file_find(file, "files")->data;
@@ -92,6 +92,6 @@ static void chains_compute_what_onnxruntime_does_or_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(chains_compute_what_onnxruntime_does_or_are_refused)};
+    const struct CMUnitTest tests[] = {TEST(graphs_compute_what_onnxruntime_does_or_are_refused)};
     return CORNU_ONNX ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
 }

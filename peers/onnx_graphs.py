@@ -1,10 +1,10 @@
-"""Random chains of ONNX's operators, over opsets 7 to 21, as cornu reads them and as onnxruntime does.
+"""Random graphs of ONNX's operators, over opsets 7 to 21, as cornu reads them and as onnxruntime does.
 
-    PYTHONPATH=build/release/python .venv/bin/python peers/onnx_chains.py [--chains N] [--seed N]
+    PYTHONPATH=build/release/python .venv/bin/python peers/onnx_graphs.py [--graphs N] [--seed N]
 
-A chain is of one to seven nodes with attributes drawn from all that their operators allow, the rare and the obsolete among
-them. What onnxruntime takes, cornu reads and gives the same outputs, within 1e-4 of their scale, or refuses by the node's
-name; what it has read it writes, and onnxruntime gives the same outputs of that file, too. `--chains` counts those that
+A graph is of one to seven pieces, each a node or branches that come together again, with attributes drawn from all that their
+operators allow, the rare and the obsolete among them. What onnxruntime takes, cornu reads and gives the same outputs, within 1e-4 of their scale, or refuses by the node's
+name; what it has read it writes, and onnxruntime gives the same outputs of that file, too. `--graphs` counts those that
 cornu read. Cases by hand for tests without onnxruntime: make_onnx_fixtures.py."""
 import argparse
 import collections
@@ -19,7 +19,7 @@ import onnxruntime
 from cornu import _cornu
 
 import onnx_operators
-from onnx_operators import BATCH, Chain, draw
+from onnx_operators import BATCH, Graph, draw
 
 MOST = 1e-4
 
@@ -48,12 +48,12 @@ def outputs_of(handle, x: np.ndarray) -> np.ndarray:
     return y
 
 
-def is_turned(handle, c: Chain) -> bool:
+def is_turned(handle, c: Graph) -> bool:
     """Does cornu take x, which is channels first, channels last?"""
     return len(c.given) == 3 and tuple(handle.shapes()[0]) != c.given
 
 
-def as_cornu(y: np.ndarray, c: Chain, turned: bool) -> np.ndarray:
+def as_cornu(y: np.ndarray, c: Graph, turned: bool) -> np.ndarray:
     first = {"as x": turned, "not x": not turned, "last": False, "first": True}[c.first]
     return y.transpose(0, 2, 3, 1) if y.ndim == 4 and first else y
 
@@ -69,7 +69,7 @@ refusals: collections.Counter = collections.Counter()
 kinds: collections.Counter = collections.Counter()
 
 
-def compare(c: Chain, model: onnx.ModelProto, folder: str) -> str | None:
+def compare(c: Graph, model: onnx.ModelProto, folder: str) -> str | None:
     """"" where all agree, what differs; None: onnxruntime does not take it, or cornu refuses it by name."""
     session = session_of(model)
     if session is None:
@@ -110,25 +110,25 @@ def shown(name: str, value: np.ndarray | None) -> str:
     return f"{name}{list(value.shape)}{value.tolist() if value.dtype != np.float32 else ''}"
 
 
-def show(c: Chain, model: onnx.ModelProto) -> str:
+def show(c: Graph, model: onnx.ModelProto) -> str:
     values = {t.name: onnx.numpy_helper.to_array(t) for t in c.constants}
     lines = [f"  opset {c.opset}, x {c.batch or 'n'} {c.given}"]
     for n in c.nodes:
         inputs = [shown(i, values.get(i)) for i in n.input]
         attributes = [f"{a.name}={onnx.helper.get_attribute_value(a)}" for a in n.attribute]
-        lines.append(f"  {n.op_type}({', '.join(inputs)}) {' '.join(attributes)}")
+        lines.append(f"  {n.output[0]} = {n.op_type}({', '.join(inputs)}) {' '.join(attributes)}")
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--chains", type=int, default=300, help="until cornu has read so many")
+    parser.add_argument("--graphs", type=int, default=300, help="until cornu has read so many")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     read = drawn = bad = 0
     with tempfile.TemporaryDirectory() as folder:
-        while read < options.chains and drawn < 20 * options.chains + 1000:
-            onnx_operators.start(options.seed, drawn)  # so that one chain can be drawn again
+        while read < options.graphs and drawn < 20 * options.graphs + 1000:
+            onnx_operators.start(options.seed, drawn)  # so that one graph can be drawn again
             drawn += 1
             c = draw()
             if not c.nodes:
@@ -137,17 +137,17 @@ def main() -> None:
             said = compare(c, model, folder)
             read += said is not None
             if said is not None and read % 1000 == 0:
-                print(f"{read} chains read, {bad} differ", file=sys.stderr, flush=True)
+                print(f"{read} graphs read, {bad} differ", file=sys.stderr, flush=True)
             if said:
                 bad += 1
-                print(f"seed {options.seed}, chain {drawn - 1}: {said}\n{show(c, model)}", flush=True)
+                print(f"seed {options.seed}, graph {drawn - 1}: {said}\n{show(c, model)}", flush=True)
     for why, count in refusals.most_common(60):
         print(f"{count:6}  {why}")
     print(", ".join(f"{kind} {count}" for kind, count in kinds.most_common()))
     refused = sum(refusals.values())
-    print(f"{read} chains read, {refused} refused, {drawn} drawn; {bad} differ; onnxruntime {onnxruntime.__version__}")
-    if read < options.chains or read < refused:
-        print(f"expected {options.chains} that are read, and fewer that are refused")
+    print(f"{read} graphs read, {refused} refused, {drawn} drawn; {bad} differ; onnxruntime {onnxruntime.__version__}")
+    if read < options.graphs or read < refused:
+        print(f"expected {options.graphs} that are read, and fewer that are refused")
         bad += 1
     sys.exit(1 if bad else 0)
 

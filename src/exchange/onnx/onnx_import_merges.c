@@ -1,0 +1,124 @@
+/* Operators on several results, which become merging layers. */
+#include "base/memory.h"
+#include "exchange/onnx/onnx_import.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { INPUTS_MOST = 1000 };
+
+/* ---- the inputs --------------------------------------------------------------------------- */
+
+static cornu_status check_computed(const onnx_import *im)
+{
+    const Onnx__NodeProto *n = onnx_node_at(im);
+    if (n->n_input > INPUTS_MOST)
+        return onnx_import_fail(im, "found %zu inputs; expected at most %d", n->n_input,
+                                INPUTS_MOST);
+    for (size_t i = 0; i < n->n_input; i++)
+        if (!onnx_is_computed(im, i))
+            return onnx_import_fail(im,
+                                    "found the input %.200s, which is %s; expected the graph's "
+                                    "input, or the first result of a node before this one",
+                                    n->input[i],
+                                    onnx_constant_of(im, n->input[i]) ? "a constant" : "neither");
+    return CORNU_OK;
+}
+
+static const char *order_name(const onnx_value *v)
+{
+    static const char *const names[] = {
+        [ORDER_PLAIN] = "the file's",
+        [ORDER_FIRST] = "of an image, channels first",
+        [ORDER_FLAT] = "of an image that was flattened channels first",
+    };
+    return names[v->order];
+}
+
+/* Do the elements of both stand in the same order, so that equal places belong together? */
+static bool same_order(const onnx_value *a, const onnx_value *b)
+{
+    return a->order == b->order &&
+           (a->order != ORDER_FLAT || memcmp(a->flat, b->flat, sizeof a->flat) == 0);
+}
+
+static cornu_status check_orders(const onnx_import *im)
+{
+    const onnx_value *first = onnx_value_of(im, 0);
+    for (size_t i = 1; i < onnx_node_at(im)->n_input; i++) {
+        const onnx_value *v = onnx_value_of(im, i);
+        if (v->shape.rank != first->shape.rank)
+            return onnx_import_fail(im,
+                                    "found inputs of %d and %d dimensions, %.200s and %.200s; "
+                                    "expected as many",
+                                    first->shape.rank + 1, v->shape.rank + 1, first->name, v->name);
+        if (!same_order(first, v))
+            return onnx_import_fail(im,
+                                    "found two orders of elements: of %.200s %s, of %.200s %s; "
+                                    "expected one",
+                                    first->name, order_name(first), v->name, order_name(v));
+    }
+    return CORNU_OK;
+}
+
+/* ---- the layers --------------------------------------------------------------------------- */
+
+/* Append a layer on all inputs, with this axis if it is not 0. */
+static cornu_status add_merge(onnx_import *im, const char *kind, int axis)
+{
+    const int count = (int)onnx_node_at(im)->n_input;
+    int *nodes;
+    cornu_status status;
+    TRY(memory_new((size_t)count, sizeof *nodes, "ONNX", &nodes));
+    for (int i = 0; i < count; i++)
+        nodes[i] = onnx_value_of(im, (size_t)i)->node;
+    if (axis > 0)
+        status = onnx_add_layer_on(im, nodes, count, kind, "{axis: %d}", axis);
+    else
+        status = onnx_add_layer_on(im, nodes, count, kind, "{}");
+    free(nodes);
+    return status == CORNU_OK ? onnx_done(im) : status;
+}
+
+cornu_status onnx_import_merge(onnx_import *im)
+{
+    static const char *const layers[][2] = {
+        {"Add", "Add"},      {"Max", "Maximum"},  {"Mean", "Average"}, {"Min", "Minimum"},
+        {"Mul", "Multiply"}, {"Sub", "Subtract"}, {"Sum", "Add"},
+    };
+    const Onnx__NodeProto *n = onnx_node_at(im);
+    const char *kind = n->op_type, *name = NULL;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (strcmp(kind, layers[i][0]) == 0)
+            name = layers[i][1];
+    TRY(check_computed(im));
+    if (n->n_input == 1)
+        return onnx_done(im);
+    if (!name || !layer_kind_find(name))
+        return onnx_import_fail(im,
+                                "found inputs that are computed, %.200s and %.200s; "
+                                "expected one, and a number",
+                                onnx_input_name(n, 0), onnx_input_name(n, 1));
+    TRY(check_orders(im));
+    return add_merge(im, name, 0);
+}
+
+cornu_status onnx_import_concat(onnx_import *im)
+{
+    static const int images[4] = {0, 3, 1, 2}; /* where a dimension of an image is in cornu */
+    const Onnx__NodeProto *n = onnx_node_at(im);
+    const int64_t rank = im->x.shape.rank + 1, given = onnx_int(n, "axis", 1);
+    const int64_t axis = given < 0 ? given + rank : given;
+    TRY(check_computed(im));
+    TRY(check_orders(im));
+    if (axis < 1 || axis >= rank || !onnx_attribute(n, "axis"))
+        return onnx_import_fail(im,
+                                "axis: found %lld of %lld dimensions; expected one behind the "
+                                "batch",
+                                (long long)given, (long long)rank);
+    if (im->x.order == ORDER_FLAT)
+        return onnx_import_fail(im, "found images flattened channels first; expected them to be "
+                                    "concatenated before, or transposed");
+    if (n->n_input == 1)
+        return onnx_done(im);
+    return add_merge(im, "Concatenate", im->x.order == ORDER_FIRST ? images[axis] : (int)axis);
+}

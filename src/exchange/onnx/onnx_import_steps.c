@@ -1,0 +1,206 @@
+/* The steps of an ONNX graph: which one makes what another reads, and what of the model they have
+   become. */
+#include "base/memory.h"
+#include "exchange/onnx/onnx_import.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- who makes what ----------------------------------------------------------------------- */
+
+/* The first result of a step, under its name; others, such as a mask of Dropout, are none. */
+typedef struct producer {
+    const char *name;
+    int step;
+} producer;
+
+static int by_name(const void *a, const void *b)
+{
+    const producer *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order != 0 ? order : x->step - y->step;
+}
+
+static int compare_name(const void *name, const void *at)
+{
+    return strcmp(name, ((const producer *)at)->name);
+}
+
+static cornu_status list_producers(onnx_import *im, producer *list, size_t *count)
+{
+    *count = 0;
+    for (int i = 0; i < im->step_count; i++)
+        if (im->steps[i].node->n_output > 0)
+            list[(*count)++] = (producer){.name = im->steps[i].node->output[0], .step = i};
+    qsort(list, *count, sizeof *list, by_name);
+    for (size_t i = 0; i < *count; i++) {
+        im->at = list[i].step;
+        if ((i > 0 && strcmp(list[i].name, list[i - 1].name) == 0) ||
+            strcmp(list[i].name, im->input.name) == 0)
+            return onnx_import_fail(im,
+                                    "found a result that another has the name of, %.200s; "
+                                    "expected different names",
+                                    list[i].name);
+    }
+    return CORNU_OK;
+}
+
+/* The step before step `before` that makes this. */
+static int find_producer(const onnx_import *im, const char *name, int before, const producer *list,
+                         size_t count)
+{
+    if (strcmp(name, im->input.name) == 0)
+        return ONNX_INPUT;
+    const producer *p = bsearch(name, list, count, sizeof *list, compare_name);
+    return p && p->step < before ? p->step : ONNX_OTHER;
+}
+
+/* What the graph's output depends on, and how often each result is read for it. */
+static void find_readers(onnx_import *im)
+{
+    if (im->output >= 0) {
+        im->steps[im->output].needed = true;
+        im->steps[im->output].readers = 1;
+        im->steps[im->output].reader = im->step_count;
+    }
+    for (int i = im->step_count - 1; i >= 0; i--) {
+        const onnx_step *s = &im->steps[i];
+        for (size_t k = 0; s->needed && k < s->node->n_input; k++) {
+            if (s->from[k] < 0)
+                continue;
+            onnx_step *made = &im->steps[s->from[k]];
+            made->needed = true;
+            made->reader = i;
+            made->readers++;
+        }
+    }
+}
+
+static cornu_status link_steps(onnx_import *im, producer *list)
+{
+    size_t count;
+    int *from = im->froms;
+    const char *output = im->graph->output[0]->name;
+    TRY(list_producers(im, list, &count));
+    for (int i = 0; i < im->step_count; i++) {
+        const Onnx__NodeProto *n = im->steps[i].node;
+        im->steps[i].from = from;
+        for (size_t k = 0; k < n->n_input; k++)
+            *from++ = find_producer(im, n->input[k], i, list, count);
+    }
+    im->output = find_producer(im, output, im->step_count, list, count);
+    if (im->output == ONNX_OTHER)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found the output %.200s, which no node makes as its first result; "
+                           "expected the result of one",
+                           im->path, output);
+    find_readers(im);
+    return CORNU_OK;
+}
+
+cornu_status onnx_list_steps(onnx_import *im)
+{
+    const Onnx__GraphProto *g = im->graph;
+    producer *list;
+    size_t inputs = 0;
+    TRY(memory_new(g->n_node + 1, sizeof *im->steps, "ONNX", &im->steps));
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!g->node[i]->op_type || strcmp(g->node[i]->op_type, "Constant") != 0) {
+            im->steps[im->step_count++].node = g->node[i];
+            inputs += g->node[i]->n_input;
+        }
+    TRY(memory_new(inputs + 1, sizeof *im->froms, "ONNX", &im->froms));
+    TRY(memory_new(g->n_node + 1, sizeof *list, "ONNX", &list));
+    cornu_status status = link_steps(im, list);
+    free(list);
+    return status;
+}
+
+const Onnx__NodeProto *onnx_node_at(const onnx_import *im)
+{
+    return im->steps[im->at].node;
+}
+
+bool onnx_is_computed(const onnx_import *im, size_t input)
+{
+    const onnx_step *s = &im->steps[im->at];
+    return input < s->node->n_input && s->from[input] != ONNX_OTHER;
+}
+
+const onnx_value *onnx_value_of(const onnx_import *im, size_t input)
+{
+    const int from = im->steps[im->at].from[input];
+    return from == ONNX_INPUT ? &im->input : &im->steps[from].value;
+}
+
+int onnx_reader(const onnx_import *im, int of, const char *kind, const char **other)
+{
+    const onnx_step *s = &im->steps[of];
+    if (s->readers != 1 || s->reader == im->step_count)
+        return -1;
+    const onnx_step *r = &im->steps[s->reader];
+    if (!r->node->op_type || strcmp(r->node->op_type, kind) != 0 || r->node->n_output < 1 ||
+        !onnx_domain_is_standard(r->node->domain))
+        return -1;
+    for (size_t i = 0; i < r->node->n_input && i < 2; i++)
+        if (r->from[i] == of) {
+            *other = onnx_input_name(r->node, 1 - i);
+            return s->reader;
+        }
+    return -1;
+}
+
+void onnx_join(onnx_import *im, int step)
+{
+    im->steps[step].joined = true;
+    im->last = step;
+}
+
+cornu_status onnx_done(onnx_import *im)
+{
+    im->x.name = im->steps[im->last].node->output[0];
+    im->steps[im->last].value = im->x;
+    return CORNU_OK;
+}
+
+/* ---- layers ------------------------------------------------------------------------------- */
+
+static cornu_status add_layer(onnx_import *im, const int *nodes, int count, const char *kind,
+                              const char *text_of)
+{
+    cornu_model *m = im->model;
+    doc *options;
+    TRY(doc_parse(text_of, strlen(text_of), im->path, &options));
+    cornu_status status = model_append_on(m, kind, options, options, nodes, count);
+    if (status == CORNU_OK)
+        m->layers[m->layer_count - 1]->where = NULL;
+    doc_free(options);
+    if (status != CORNU_OK)
+        return onnx_import_fail(im, "%s", cornu_last_error());
+    im->x.node = m->node_count - 1;
+    im->x.shape = m->output;
+    return CORNU_OK;
+}
+
+enum { OPTIONS_LENGTH = 512 };
+
+cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *format, ...)
+{
+    char text_of[OPTIONS_LENGTH];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text_of, sizeof text_of, format, arguments);
+    va_end(arguments);
+    return add_layer(im, &im->x.node, 1, kind, text_of);
+}
+
+cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, const char *kind,
+                               const char *format, ...)
+{
+    char text_of[OPTIONS_LENGTH];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text_of, sizeof text_of, format, arguments);
+    va_end(arguments);
+    return add_layer(im, nodes, count, kind, text_of);
+}
