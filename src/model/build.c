@@ -36,9 +36,11 @@ json_t *layer_table(void)
     for (int i = 0; layer_kinds[i]; i++) {
         const layer_kind *k = layer_kinds[i];
         json_t *row = config_row(k->name, k->base_name, config_describe(k->fields));
-        if (row)
+        if (row) {
             json_object_set_new(row, "aliases",
                                 other_names[i] ? json_pack("[s]", other_names[i]) : json_array());
+            json_object_set_new(row, "merges", json_boolean(k->merges));
+        }
         json_array_append_new(list, row);
     }
     return list;

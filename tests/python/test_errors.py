@@ -115,7 +115,7 @@ MAKE = [
     (NotImplementedError, "data_format", lambda: keras.layers.Conv2D(3, 3, data_format="channels_first")),
     (NotImplementedError, "dtype", lambda: keras.layers.Dense(3, dtype="float16")),
     (NotImplementedError, "trainable", lambda: keras.layers.Dense(3, trainable=False)),
-    (NotImplementedError, "Sequential", lambda: keras.layers.Dense(3)(keras.Input((3,)))),
+    (ValueError, "height, width, channels", lambda: keras.layers.Conv2D(3, 3)(keras.Input((3,)))),
     (ValueError, "units", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(-3)])),
     (ValueError, "rate", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dropout(1.5)])),
     (ValueError, "window", lambda: keras.Sequential([keras.Input((3, 3, 1)), keras.layers.Conv2D(2, 5)])),

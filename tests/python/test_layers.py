@@ -48,7 +48,7 @@ def test_what_every_layer_takes():
 
 
 def test_input_takes_a_shape_and_refuses_what_is_not_there():
-    assert keras.Input((4, 4, 1))._input_shape == keras.Input(batch_shape=(None, 4, 4, 1))._input_shape == (4, 4, 1)
+    assert keras.Input((4, 4, 1)).shape == keras.Input(batch_shape=(None, 4, 4, 1)).shape == (None, 4, 4, 1)
     for said in ({"batch_size": 3}, {"dtype": "uint8"}, {"sparse": True}, {"ragged": True}, {"tensor": 1},
                  {"optional": True}):
         with pytest.raises(NotImplementedError, match=next(iter(said)).replace("tensor", "input_tensor")):

@@ -11,6 +11,7 @@ from .losses import Loss
 from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
+from ._tensors import KerasTensor
 
 __version__ = _cornu.version
 
@@ -20,7 +21,7 @@ def version() -> str:
     return __version__
 
 
-__all__ = ["Initializer", "Input", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
+__all__ = ["Initializer", "Input", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
            "callbacks", "config", "datasets", "device", "distribution", "initializers", "layers", "legacy", "losses", "metrics", "models",
            "optimizers", "preprocessing", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 
+from ._tensors import Graph
 from ._tf2 import takes
 
 _CELL = '<td bgcolor="white"><font point-size="14">{}: <b>{}</b></font></td>'
@@ -49,9 +50,23 @@ class Dot:
             file.write(content)
 
 
-def _shapes(model) -> list[tuple]:
-    """What each layer gives, and before them what the first takes."""
-    return [model.input_shape, *((None, *shape) for shape in model._known_shapes())]
+def _calls(model) -> dict:
+    """Of each layer of the model, its calls there."""
+    graph = Graph(model.name, model.inputs, model.outputs)
+    return {layer: graph.calls_of(layer) for layer in graph.operations}
+
+
+def _shape_of(tensors: list):
+    shapes = [t.shape for t in tensors]
+    return shapes[0] if len(shapes) == 1 else shapes
+
+
+def _edges(model, calls: dict) -> list[tuple[int, int]]:
+    """Of the numbers of layers: whose output which layer reads."""
+    numbers = {layer: number for number, layer in enumerate(model.layers)}
+    found = [(t._keras_history.operation, numbers[layer]) for layer in model.layers for node in calls[layer]
+             for t in node.input_tensors]
+    return list(dict.fromkeys((numbers[source], reader) for source, reader in found if source in numbers))
 
 
 def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_activation: bool,
@@ -64,7 +79,7 @@ def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_
         cells.append('<td bgcolor="forestgreen"><font point-size="14" color="white"><b>Trainable</b></font></td>')
     width = max(len(cells), 1)
     rows = [_HEAD.format(width, f"<b>{html.escape(layer.name)}</b> ({kind})" if show_name else f"<b>{kind}</b>")]
-    activation = layer.__dict__["_config"].get("activation")
+    activation = layer.__dict__.get("_config", {}).get("activation")
     if show_activation and activation is not None:
         name = getattr(activation, "__name__", None) or type(activation).__name__
         rows.append(_CELL.format("Activation", html.escape(name)).replace("<td", f'<td colspan="{width}"', 1).join(
@@ -84,15 +99,17 @@ def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=Tr
         raise ValueError(f"model_to_dot: rankdir: found {rankdir!r}; expected 'TB', 'LR', 'BT' or 'RL'")
     if not model.built:
         raise ValueError(f"{model.name}: found a model that is not built; expected build() or fit before")
-    shapes = _shapes(model) if show_shapes else None
+    calls = _calls(model)
     lines = [f"digraph {json.dumps(model.name)} {{",
              f"graph [rankdir={rankdir}, concentrate=true, dpi={int(dpi)}, splines={json.dumps(str(splines))}];",
              'node [shape=plain, fontname="Helvetica"];']
     for i, layer in enumerate(model.layers):
-        label = _label(layer, shapes and (shapes[i], shapes[i + 1]), show_dtype, show_layer_names,
-                       show_layer_activations, show_trainable)
+        node = calls[layer][0]
+        shapes = tuple(map(_shape_of, (node.input_tensors or node.output_tensors, node.output_tensors)))
+        label = _label(layer, shapes if show_shapes else None, show_dtype, show_layer_names, show_layer_activations,
+                       show_trainable)
         lines.append(f"layer_{i} [label={label}];")
-    lines += [f"layer_{i} -> layer_{i + 1};" for i in range(len(model.layers) - 1)]
+    lines += [f"layer_{source} -> layer_{reader};" for source, reader in _edges(model, calls)]
     return Dot("\n".join(lines) + "\n}\n")
 
 

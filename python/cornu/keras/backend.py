@@ -4,7 +4,7 @@ import gc
 import numpy as np
 
 from .._missing import missing
-from . import _keras_names, layers
+from . import _keras_names, _names, layers
 
 _FLOATX, _EPSILON, _FORMAT = "float32", 1e-7, "channels_last"
 
@@ -51,14 +51,14 @@ def set_image_data_format(data_format) -> None:
 
 def clear_session(free_memory=True) -> None:
     """Restart automatic names. Models live as long as something refers to them."""
-    layers.forget_names()
+    _names.forget_names()
     if free_memory:
         gc.collect()
 
 
 def get_uid(prefix="") -> int:
     """1, 2, ... for each prefix."""
-    return layers.count_name(prefix) + 1
+    return _names.count_name(prefix) + 1
 
 
 def get_value(x):

@@ -10,27 +10,9 @@ from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, plain
 from . import _keras_names, activations, initializers
+from ._names import automatic_name
+from ._tensors import KerasTensor, Node, call, is_symbolic
 from ._tf2 import takes
-
-_counts: dict[str, int] = {}
-
-
-def count_name(base: str) -> int:
-    """How often it was asked for before."""
-    _counts[base] = _counts.get(base, -1) + 1
-    return _counts[base]
-
-
-def automatic_name(base: str) -> str:
-    """dense, dense_1, ... over the whole process, as Keras counts."""
-    number = count_name(base)
-    return f"{base}_{number}" if number else base
-
-
-def forget_names() -> None:
-    """Automatic names begin again."""
-    _counts.clear()
-
 
 def draw_seed() -> int:
     """As Keras draws one: from Python's generator, which utils.set_random_seed seeds."""
@@ -136,23 +118,24 @@ class Layer(Configured):
         self.name = name or automatic_name(self._row["name"])
         self._input_shape = input_shape
         self._variables: list[Variable] = []
-        self._built_for: tuple | None = None  # the shape of its inputs
+        self._built_for: list[tuple] | None = None  # the shapes of its inputs
         self._alone: Alone | None = None  # where its weights stand while it is in no model
         self._keeper: Any = None  # a weak reference to the model that was made of it, or trained it, last
         self._trained_by: Any = None
+        self._inbound_nodes: list[Node] = []
 
-    def _settle(self, shape: tuple, owner: str) -> tuple:
-        """The shape of its outputs for inputs of `shape`; its weights are made where it has none."""
-        handle = self._model_for(shape, owner)
-        rows = handle.weights()
+    def _settle(self, samples: list[tuple], owner: str) -> tuple:
+        """The shape of its outputs for inputs of these shapes; its weights are made where it has none."""
+        handle = self._model_for(samples, owner)
+        rows = [] if self._row["merges"] else handle.weights()  # those of stand-ins are none of its own
         if self._built_for is None and not self._variables:
             self._alone = Alone(handle, draw_seed())
             self._variables = [Variable(self._alone, i, *row) for i, row in enumerate(rows)]
         needed, own = [row[1] for row in rows], [v.shape for v in self._variables]
         if needed != own:
-            raise ValueError(f"{owner}: found inputs of shape {shape} for layer {self.name}, which would need weights of "
+            raise ValueError(f"{owner}: found inputs of shape {', '.join(map(str, samples))} for layer {self.name}, which would need weights of "
                              f"shapes {needed}; expected inputs for those that it has, {own}")
-        self._built_for = shape
+        self._built_for = samples
         return handle.shapes()[1]
 
     def _is_kept_by(self, model) -> bool:
@@ -160,11 +143,39 @@ class Layer(Configured):
         keeper = self._keeper and self._keeper()
         return keeper is None or keeper is model
 
-    def _model_for(self, shape: tuple, owner: str):
+    def _model_for(self, samples: list[tuple], owner: str):
         """The library's model of this layer alone."""
-        layers = [{"class_name": "InputLayer", "config": {"batch_shape": [None, *shape]}}, self._describe()]
+        if self._row["merges"] or len(samples) != 1:
+            return self._merging_model_for(samples, owner)
+        layers = [{"class_name": "InputLayer", "config": {"batch_shape": [None, *samples[0]]}}, self._describe()]
         model = {"class_name": "Sequential", "config": {"name": owner, "layers": layers}}
         return _cornu.parse(json.dumps({"model": model}), owner)
+
+    def _merging_model_for(self, samples: list[tuple], owner: str):
+        """The same of a layer of several inputs. Other layers, which are never run, stand in for what it is called on."""
+        if not self._row["merges"]:
+            raise ValueError(f'{owner}: Layer "{self.name}" expects 1 input(s), but it received {len(samples)} input tensors.')
+        begin = f"{self.name} input"
+        layers = [_called({"class_name": "InputLayer", "config": {"batch_shape": [None, 1], "name": begin}}, [])]
+        for number, sample in enumerate(samples):
+            dense, shaped = (f"{begin} {number}{end}" for end in (" elements", ""))
+            layers += [_called({"class_name": "Dense", "config": {"units": int(np.prod(sample)), "name": dense}}, [begin]),
+                       _called({"class_name": "Reshape", "config": {"target_shape": list(sample), "name": shaped}}, [dense])]
+        layers.append(_called(self._describe(), [f"{begin} {number}" for number in range(len(samples))]))
+        model = {"class_name": "Functional", "config": {"name": owner, "layers": layers, "input_layers": [begin, 0, 0],
+                                                        "output_layers": [self.name, 0, 0]}}
+        try:
+            return _cornu.parse(json.dumps({"model": model}), owner)
+        except ValueError as error:  # which names a place among the stand-ins
+            told = str(error).rpartition(f"({self._row['class_name']}): ")[2]
+            raise ValueError(f"{owner} ({self._row['class_name']}): {told}") from None
+
+    def _owners(self) -> list:
+        """The layers that have its weights: itself."""
+        return [self]
+
+    def _expand(self, sources: list, listed: bool, calls) -> list:
+        return [calls.add(self, sources, listed)]
 
     def _leave(self) -> None:
         """Its weights stand alone."""
@@ -238,13 +249,32 @@ class Layer(Configured):
                 config[option.name] = plain(self._config[option.name])
         return {"class_name": self._row["class_name"], "config": config}
 
-    def __call__(self, *_, **__):
-        raise NotImplementedError(f"{type(self).__name__}: calling a layer (the functional API) is not in cornu yet; "
-                                  f"keras.Sequential takes a list of layers")
+    def __call__(self, inputs, *args, training=None, mask=None, **kwargs):
+        """On tensors: their outputs' tensor. On an array: outputs, as Sequential.predict computes them."""
+        if args or kwargs or mask is not None:
+            told = "mask" if mask is not None else next(iter(kwargs), "a second argument")
+            raise NotImplementedError(f"layer {self.name}: called with {told} is not in cornu; it takes tensors alone")
+        check_training(self, training)
+        if is_symbolic(inputs):
+            return call(self, inputs)
+        from .models import Sequential
+
+        if self._row["merges"]:
+            raise NotImplementedError(f"layer {self.name}: called on arrays is not in cornu; Model.predict computes numbers")
+        return Sequential([self]).predict_on_batch(inputs)
+
+    def _first_node(self, which: str) -> Node:
+        if not self._inbound_nodes:
+            raise AttributeError(f"The layer {self.name} has never been called and thus has no defined {which}.")
+        return self._inbound_nodes[0]
 
     def __getattr__(self, name: str):
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in ("input", "output"):  # of its first call, as Keras has it
+            node = self._first_node(name)
+            tensors = node.output_tensors if name == "output" else node.input_tensors or node.output_tensors
+            return tensors[0] if len(tensors) == 1 else list(tensors)
         config = self.__dict__.get("_config", {})
         if name in config:
             return config[name]
@@ -258,11 +288,26 @@ class Layer(Configured):
         return f"<{type(self).__name__} name={self.name}>"
 
 
-def _restored(cls: type, config: dict, shape: tuple | None, weights: list | None):
+def check_training(operation, training) -> None:
+    """The layers that compute otherwise in training do so in fit alone."""
+    differing = [o.name for o in operation._owners() if o._row["class_name"] in ("BatchNormalization", "Dropout")]
+    if training is not None and differing:
+        raise NotImplementedError(f"{operation.name}: called with training={training!r} is not in cornu: {differing[0]} trains "
+                                  f"in fit, and nowhere else; expected a call without it")
+
+
+def _called(layer: dict, sources: list[str]) -> dict:
+    """A layer of a Functional model's configuration, with its call."""
+    tensors = [{"class_name": "__keras_tensor__", "config": {"keras_history": [source, 0, 0]}} for source in sources]
+    nodes = [{"args": [tensors] if len(tensors) > 1 else tensors, "kwargs": {}}] if sources else []
+    return {**layer, "name": layer["config"]["name"], "inbound_nodes": nodes}
+
+
+def _restored(cls: type, config: dict, shapes: list[tuple] | None, weights: list | None):
     """A copy of a layer, from a pickle."""
     layer = cls.from_config(config)
     if weights:
-        layer._settle(shape, layer.name)
+        layer._settle(shapes, layer.name)
         layer.set_weights(weights)
     return layer
 
@@ -333,6 +378,7 @@ class InputLayer(Layer):
         if any(not isinstance(n, (int, np.integer)) or n < 1 for n in sample):
             raise ValueError(f"InputLayer: found shape {sample}; expected whole numbers of at least 1")
         self._begin(owner, name, tuple(map(int, sample)))
+        Node(self, [], [(None, *self._input_shape)], name=name)
 
     def get_config(self) -> dict:
         return {"batch_shape": (None, *self._input_shape), "dtype": "float32", "sparse": False, "ragged": False,
@@ -348,11 +394,11 @@ class InputLayer(Layer):
 
 @takes(type_spec=(None,))
 def Input(shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, batch_shape=None, name=None, tensor=None,
-          optional=False) -> InputLayer:
-    """The first entry of a Sequential: the shape of a sample."""
+          optional=False) -> KerasTensor:
+    """A tensor of samples of this shape: where a network begins, and the first entry of a Sequential."""
     if isinstance(dtype, str) and name is None and not hasattr(np, dtype):
         dtype, name = None, dtype  # tf.keras 2 has the name in third place
-    return InputLayer(shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name)
+    return InputLayer(shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name).output
 
 
 _made = make_classes("layers", Layer, __name__, globals(), extra=(KWARGS,))

@@ -1,7 +1,8 @@
-"""keras.models: Sequential."""
+"""keras.models: Model and Sequential."""
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import warnings
@@ -14,11 +15,14 @@ from .. import _cornu
 from .._tables import TABLES, only, plain
 from ..devices import where
 from . import _data
-from ._chain import Chain
 from ._arguments import class_weights, not_here, older, own_options, whole
 from ._data import Stream
+from ._functional import GraphNetwork, tensors_of_config
+from ._names import automatic_name
 from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
+from ._sequential import Chain
+from ._tensors import call, is_symbolic
 from ._tf2 import ANY, as_metrics, takes
 from . import losses as losses_module
 from . import metrics as metrics_module
@@ -26,7 +30,7 @@ from . import optimizers as optimizers_module
 from ._progress import Progress, verbosity
 from .callbacks import History
 from .distribution import process_index
-from .layers import InputLayer, Layer, Variable, automatic_name, deserialize, draw_seed
+from .layers import InputLayer, Layer, Variable, check_training, deserialize, draw_seed
 from . import _keras_names
 
 
@@ -47,36 +51,51 @@ def _scratch_file():
         shutil.rmtree(folder)
 
 
-class Sequential(Chain):
-    """A chain of layers."""
+class Model(GraphNetwork):
+    """A network of layers' calls, from `inputs` to `outputs`: tensors of keras.Input and of layers that were called on
+    tensors. Layers that other models have, too, share their weights with them."""
 
-    def __init__(self, layers=None, trainable=True, name=None):
-        super().__init__()
-        if isinstance(trainable, str) and name is None:
-            trainable, name = True, trainable  # tf.keras 2 has the name in second place
-        self.name = name or automatic_name("sequential")
+    def __new__(cls, *args, **kwargs):
+        return super().__new__(Functional if cls is Model else cls)
+
+    def __init__(self, inputs=None, outputs=None, name=None, trainable=True, **kwargs):
+        for given in kwargs:
+            raise TypeError(f"Model: got an unexpected keyword argument {given!r}")
+        self._begin_model(name, trainable)
+        if inputs is None or outputs is None:
+            raise NotImplementedError(f"{self.name}: a model that computes by a call() of its own is not in cornu; expected "
+                                      f"inputs= and outputs=, tensors from keras.Input to layers' outputs")
+        self._begin_graph(inputs, outputs)
+
+    def _begin_model(self, name: str | None, trainable: bool) -> None:
+        only("trainable", True).check(type(self).__name__, trainable)
+        self.name = name or automatic_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower())
         self._compiled: dict | None = None
         self._compiled_with: Any = None  # the optimizer whose state the library's model has
         self.optimizer = self.loss = None
         self.stop_training = False
         self._rate: float | None = None  # that the library has
         self.history: History | None = None
-        for layer in layers or []:
-            self.add(layer)
 
     @property
-    def layers(self) -> list[Layer]:
-        """In their order, without the Input."""
-        return list(self._layers)
+    def layers(self) -> list:
+        """In Keras's order: by the longest way to an output."""
+        return list(self._members())
 
     def get_layer(self, name=None, index=None) -> Layer:
         """A layer by its name, or by its number from 0."""
+        layers = self.layers
+        if (index is None) == (name is None):
+            raise ValueError(f"{self.name}: get_layer: found name={name!r}, index={index!r}; expected one of the two")
         if index is not None:
-            return self._layers[index]
-        for layer in self._layers:
+            if not -len(layers) <= index < len(layers):
+                raise ValueError(f"{self.name}: Was asked to retrieve layer at index {index} but model only has {len(layers)} "
+                                 f"layers.")
+            return layers[index]
+        for layer in layers:
             if layer.name == name:
                 return layer
-        raise ValueError(f"{self.name}: no layer {name}; there is {', '.join(l.name for l in self._layers)}")
+        raise ValueError(f"{self.name}: no layer {name}; there is {', '.join(l.name for l in layers)}")
 
     # ---- descriptions
 
@@ -88,18 +107,17 @@ class Sequential(Chain):
         (print_fn or print)(text.rstrip("\n"))
 
     def get_config(self) -> dict:
-        """Name and layers, as from_config takes them."""
-        layers = ([self._input] if self._input else []) + self._layers
-        return {"name": self.name,
-                "layers": [{"class_name": type(l).__name__, "config": l.get_config()} for l in layers]}
+        """Name, layers and their calls, as from_config takes them."""
+        return self._config_of_graph()
 
     @classmethod
-    def from_config(cls, config: dict) -> "Sequential":
+    def from_config(cls, config: dict, custom_objects=None) -> "Model":
         """A new model from the dict of get_config."""
-        model = cls(name=config.get("name"))
-        for layer in config["layers"]:
-            model.add(deserialize(layer))
-        return model
+        not_here("from_config: custom_objects", custom_objects or None, "it has the layers of its tables")
+        if "input_layers" not in config:
+            raise ValueError(f"{config.get('name')}: found no input_layers; expected the configuration of a functional model")
+        inputs, outputs = tensors_of_config(config, _operation_of)
+        return cls(inputs=inputs, outputs=outputs, name=config.get("name"))
 
     def to_json(self, **kwargs) -> str:
         """Keras's JSON of the network, as model_from_json takes it."""
@@ -107,7 +125,7 @@ class Sequential(Chain):
         return self._handle.config()
 
     def __repr__(self) -> str:
-        return f"<Sequential name={self.name}, built={self.built}>"
+        return f"<{type(self).__name__} name={self.name}, built={self.built}>"
 
     # ---- training
 
@@ -365,8 +383,12 @@ class Sequential(Chain):
         """Outputs of one batch."""
         return self._outputs(_data.inputs_of(self, x, "predict_on_batch: x"), None, True)
 
-    def __call__(self, x, training=None, mask=None) -> np.ndarray:
-        """Outputs of one batch, as predict computes them."""
+    def __call__(self, x, training=None, mask=None):
+        """On tensors: the tensors of its outputs, with the same layers. On arrays: outputs of one batch, as predict computes
+        them."""
+        if is_symbolic(x):
+            check_training(self, training)
+            return call(self, x)
         if training:
             raise NotImplementedError("calling a model with training=True is not in cornu; it computes as predict does")
         return self.predict_on_batch(x)
@@ -555,7 +577,43 @@ class Sequential(Chain):
         self.__dict__.update(model.__dict__)
 
 
-Model = Sequential
+class Functional(Model):
+    """What keras.Model(inputs, outputs) gives."""
+
+
+class Sequential(Chain, Model):
+    """A chain of layers."""
+
+    def __init__(self, layers=None, trainable=True, name=None):
+        if isinstance(trainable, str) and name is None:
+            trainable, name = True, trainable  # tf.keras 2 has the name in second place
+        self._begin_model(name, trainable)
+        self._begin_chain()
+        for layer in layers or []:
+            self.add(layer)
+
+    def get_config(self) -> dict:
+        """Name and layers, as from_config takes them."""
+        layers = ([self._input] if self._input else []) + self._layers
+        return {"name": self.name,
+                "layers": [{"class_name": type(l).__name__, "config": l.get_config()} for l in layers]}
+
+    @classmethod
+    def from_config(cls, config: dict, custom_objects=None) -> "Sequential":
+        """A new model from the dict of get_config."""
+        not_here("from_config: custom_objects", custom_objects or None, "it has the layers of its tables")
+        model = cls(name=config.get("name"))
+        for layer in config["layers"]:
+            model.add(_operation_of(layer))
+        return model
+
+
+def _operation_of(config: dict):
+    """A layer, or a model in the place of one."""
+    kinds = {"Sequential": Sequential, "Functional": Functional, "Model": Functional}
+    kind = kinds.get(config.get("class_name"))
+    return kind.from_config(config["config"]) if kind else deserialize(
+        {key: value for key, value in config.items() if key not in ("name", "inbound_nodes")})
 
 
 WHOLE = (".keras", ".safetensors", ".h5", ".hdf5")
@@ -583,29 +641,26 @@ def _check_new(path: str, overwrite: bool) -> None:
         raise FileExistsError(f"{path}: exists")
 
 
-def _refuse_branches(config: dict) -> None:
-    """Sequential would take the layers as a line."""
-    before = None
-    for layer in config["layers"]:
-        calls = [tensor for node in layer.get("inbound_nodes", ()) for tensor in node["args"]]
-        if calls and (isinstance(calls[0], list) or calls[0]["config"]["keras_history"][0] != before):
-            raise NotImplementedError(f"{config['name']}: {layer['name']}: found a network that branches; cornu's Python package "
-                                      f"has Sequential alone, and the program cornu trains and runs it")
-        before = layer.get("name")
-
-
-def _sequential_of(handle) -> Sequential:
-    inner = json.loads(handle.config())["config"]
-    _refuse_branches(inner)
+def _network_of(config: dict) -> Model:
+    """A model of the library's configuration, whose layers have no weights yet."""
+    inner = config["config"]
+    if config["class_name"] != "Sequential":
+        return Functional.from_config(inner)
     model = Sequential(name=inner["name"])
     for layer in inner["layers"]:
-        made = deserialize(layer)
+        made = _operation_of(layer)
         if isinstance(made, InputLayer):
             model._input = made
         else:
             model._layers.append(made)
             model._names.add(made.name)
+    return model
+
+
+def _model_of(handle) -> Model:
+    model = _network_of(json.loads(handle.config()))
     model._take(handle)
+    model._prepare()
     compiled = json.loads(handle.compile_config())
     if compiled:
         model._compiled = compiled
@@ -616,31 +671,31 @@ def _sequential_of(handle) -> Sequential:
 
 
 @takes(options=(None,))
-def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Sequential:
+def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Model:
     """The model of a .keras, .h5 or .safetensors file, a recipe, or the name of a workload."""
     not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
     path = os.fspath(filepath)
-    model = _sequential_of(_cornu.open(path))
+    model = _model_of(_cornu.open(path))
     if not compile:
         model._compiled = model.optimizer = model.loss = None
     return model
 
 
-def model_from_json(json_string, custom_objects=None) -> Sequential:
+def model_from_json(json_string, custom_objects=None) -> Model:
     """A new model from the text of to_json."""
     not_here("model_from_json: custom_objects", custom_objects or None, "it has the layers of its tables")
     config = json.loads(json_string)
     recipe = {"data": {"scale": 1}, "model": config}
     handle = _cornu.parse(json.dumps(recipe), "model_from_json")
     handle.initialize(draw_seed())
-    return _sequential_of(handle)
+    return _model_of(handle)
 
 
-def clone_model(model, input_tensors=None, clone_function=None, **kwargs) -> Sequential:
+def clone_model(model, input_tensors=None, clone_function=None, **kwargs) -> Model:
     """The same layers with new weights."""
     not_here("clone_model: input_tensors", input_tensors, "it takes a model")
     not_here("clone_model: clone_function", clone_function, "it takes a model")
-    return Sequential.from_config(model.get_config())
+    return type(model).from_config(model.get_config())
 
 
 __all__ = ["Model", "Sequential", "clone_model", "load_model", "model_from_json"]

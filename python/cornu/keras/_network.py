@@ -1,7 +1,7 @@
-"""A chain of layers and the library's model of it.
+"""A network of layers and the library's model of it.
 
 Weights belong to layers: a variable stands in the model of the library that has its newest numbers. Before a layer is
-in use that is one of its own; then it is that of the Sequential which was built with it or trained it last, so that
+in use that is one of its own; then it is that of the model which was built with it or trained it last, so that
 models that share a layer share its weights. The library's model is made when it is first needed."""
 import json
 import weakref
@@ -13,97 +13,78 @@ from . import _data
 from .layers import InputLayer, Layer, Variable, draw_seed
 
 
-class Chain:
-    """What Sequential is made of."""
+class Calls:
+    """The layers of a network with their calls, models within it taken apart."""
+
+    def __init__(self):
+        self.of: dict[int, tuple[Layer, list]] = {}  # of each layer: the sources of each call, and were they in a list?
+
+    def add(self, layer: Layer, sources: list, listed: bool) -> tuple:
+        """A call of a layer on the outputs of others: [(name, number of its call), ...]. Returns its own."""
+        _, calls = self.of.setdefault(id(layer), (layer, []))
+        calls.append((sources, listed))
+        return layer.name, len(calls) - 1
+
+    def layers(self) -> list[Layer]:
+        """In the order of their first calls."""
+        return [layer for layer, _ in self.of.values()]
+
+    def is_chain(self) -> bool:
+        """Is each layer called once, on the one before?"""
+        before: list = []
+        for layer, calls in self.of.values():
+            if len(calls) != 1 or calls[0][0] != before:
+                return False
+            before = [(layer.name, 0)]
+        return True
+
+    def describe(self) -> list[dict]:
+        """The layers of a Functional model's configuration."""
+        return [{**layer._describe(), "name": layer.name, "inbound_nodes": [_node(*call) for call in calls if call[0]]}
+                for layer, calls in self.of.values()]
+
+
+def _node(sources: list, listed: bool) -> dict:
+    tensors = [{"class_name": "__keras_tensor__", "config": {"keras_history": [*source, 0]}} for source in sources]
+    return {"args": [tensors] if listed else tensors, "kwargs": {}}
+
+
+class Network:
+    """What models are made of. Each kind says which layers it has and how they are called."""
 
     name: str
     _compiled: dict | None
     _rate: float | None
+    _inbound_nodes: list  # calls of the model on tensors
 
-    def __init__(self):
-        self._layers: list[Layer] = []
-        self._names: set[str] = set()
-        self._input: InputLayer | None = None
-        self._shapes: list[tuple] = []  # of the outputs of the first layers: of those for which they were asked
+    def _begin_network(self) -> None:
+        self._inbound_nodes = []
         self._model = None  # the library's, once it is made
         self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
         # Data sections: the one in force, and that of the last fit, which a file keeps.
         self._section = self._trained_section = _data.Source.section
 
-    # ---- layers
+    def _prepare(self) -> None:
+        """Its layers have weights from now on."""
 
-    def add(self, layer, rebuild=True) -> None:
-        """Append a layer. If it has weights, it keeps them, and shares them with the other models that have the layer."""
-        if isinstance(layer, InputLayer):
-            if self._layers or self._input:
-                raise ValueError(f"{self.name}: found an Input after other layers; expected it first")
-            self._input = layer
-            return
-        if not isinstance(layer, Layer):
-            raise TypeError(f"{self.name}: found {layer!r}; expected a layer of keras.layers")
-        if layer.name in self._names:
-            raise ValueError(f"{self.name}: found two layers of the name {layer.name}; expected names of their own")
-        given = self._input
-        if not self._layers and given is None and layer._input_shape is not None:
-            given = InputLayer(layer._input_shape)
-        if given:
-            before = self._known_shapes()[-1] if self._layers else given._input_shape
-            self._shapes.append(layer._settle(before, self.name))
-        self._input = given
-        self._layers.append(layer)
-        self._names.add(layer.name)
-        self._forget()
+    def _members(self) -> list:
+        """Its layers, and models, in Keras's order."""
+        raise NotImplementedError
 
-    def pop(self, rebuild=True) -> Layer:
-        """Remove the last layer; returns it, with its weights."""
-        if not self._layers:
-            raise TypeError(f"{self.name}: found no layers to pop")
-        shapes = self._known_shapes() if self._input else []
-        layer = self._layers.pop()
-        self._names.discard(layer.name)
-        if shapes:
-            shapes.pop()
-        if layer._variables and layer._is_kept_by(self):
-            layer._leave()
-        self._forget()
-        self._classes = []  # they were of its outputs
-        return layer
+    def _expand(self, sources: list, listed: bool, calls: Calls) -> list:
+        """Add the calls of its layers on these sources; returns what its outputs are there."""
+        raise NotImplementedError
 
-    def _known_shapes(self) -> list[tuple]:
-        """Of each layer's output; of a model from a file they are found now."""
-        shape = self._shapes[-1] if self._shapes else self._input._input_shape
-        for layer in self._layers[len(self._shapes):]:
-            shape = layer._settle(shape, self.name)
-            self._shapes.append(shape)
-        return self._shapes
+    def _owners(self) -> list[Layer]:
+        """The layers that have its weights, those of models within it among them, each once."""
+        found: dict[int, Layer] = {}
+        for member in self._members():
+            for layer in member._owners():
+                found.setdefault(id(layer), layer)
+        return list(found.values())
 
     # ---- the library's model
-
-    @property
-    def built(self) -> bool:
-        """Does the model have weights?"""
-        return self._input is not None and bool(self._layers)
-
-    def build(self, input_shape=None) -> None:
-        """Create the weights for samples of input_shape, which begins with the batch (None)."""
-        if input_shape is not None:
-            sample = tuple(input_shape)[1:]
-            if self._input is not None and sample != self._input._input_shape:
-                raise ValueError(f"{self.name}: found input_shape {tuple(input_shape)}; expected "
-                                 f"{(None, *self._input._input_shape)}, for which it was built before")
-            self._begin_with(InputLayer(sample) if self._input is None else self._input)
-        if not self.built:
-            raise ValueError(f"{self.name}: found no {'input shape' if self._layers else 'layers'}; expected keras.Input, "
-                             f"input_shape=, or fit with data")
-
-    def _begin_with(self, given: InputLayer) -> None:
-        before, self._input = self._input, given
-        try:
-            self._known_shapes()
-        except BaseException:
-            self._input, self._shapes = before, []
-            raise
 
     @property
     def _handle(self):
@@ -113,10 +94,26 @@ class Chain:
             self._make()
         return self._model
 
+    def _inputs_alone(self, calls: Calls) -> list:
+        """Its inputs in the library's model, each a source."""
+        raise NotImplementedError
+
     def _describe(self) -> dict:
-        layers = [self._input._describe()] if self._input else []
-        return {"class_name": "Sequential",
-                "config": {"name": self.name, "layers": layers + [l._describe() for l in self._layers]}}
+        """As the library takes it."""
+        calls = Calls()
+        begin = self._inputs_alone(calls)
+        ends = [[*source, 0] for source in self._expand(begin, False, calls)]
+        names = [layer.name for layer in calls.layers()]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{self.name}: found two layers of the name {name} in it and the models within it; expected "
+                                 f"names of their own")
+        if self._is_line and calls.is_chain():
+            return {"class_name": "Sequential",
+                    "config": {"name": self.name, "layers": [layer._describe() for layer in calls.layers()]}}
+        inputs = [[*source, 0] for source in begin]
+        return {"class_name": "Functional", "config": {
+            "name": self.name, "layers": calls.describe(), "input_layers": inputs, "output_layers": ends}}
 
     def _forget(self) -> None:
         """Layers have changed: another model is made when it is needed."""
@@ -125,18 +122,22 @@ class Chain:
         self._model, self._slots = None, []
 
     def _make(self) -> None:
-        self._known_shapes()
+        self._prepare()
+        owners = self._owners()
         recipe = {"data": {"scale": 1}, "model": self._describe()}
         handle = _cornu.parse(json.dumps(recipe), self.name)
-        handle.initialize(next((l._alone.seed for l in reversed(self._layers) if l._alone), None) or draw_seed())
+        handle.initialize(next((l._alone.seed for l in reversed(owners) if l._alone), None) or draw_seed())
         if self._compiled:
             handle.compile(json.dumps(self._compiled))
             rate = self._compiled["optimizer"]["config"].get("learning_rate")
             self._rate = float(rate) if hasattr(rate, "__float__") else None
-        pairs = [(layer, v) for layer in self._layers for v in layer._variables]
-        self._slots = [(layer, v, index) for index, (layer, v) in enumerate(pairs)]
+        numbers: dict[str, list[int]] = {}
+        for index, row in enumerate(handle.weights()):
+            numbers.setdefault(row[0].rsplit("/", 1)[0], []).append(index)
+        self._slots = [(layer, v, index) for layer in owners
+                       for v, index in zip(layer._variables, numbers.get(layer.name, []))]
         self._model = handle
-        outputs = self._shapes[-1][-1]
+        outputs = handle.shapes()[1][-1]
         if self._classes and len(self._classes) == (outputs if outputs > 1 else 2):  # else they name other outputs
             handle.set_classes(self._classes)
         self._classes = []
@@ -149,20 +150,20 @@ class Chain:
         for index, (path, shape, trainable) in enumerate(handle.weights()):
             variable = Variable(handle, index, path, shape, trainable)
             by_layer.setdefault(path.rsplit("/", 1)[0], []).append(variable)
-        for layer in self._layers:
+        for layer in self._owners():
             layer._variables = by_layer.get(layer.name, [])
-        pairs = [(layer, v) for layer in self._layers for v in layer._variables]
+        pairs = [(layer, v) for layer in self._owners() for v in layer._variables]
         self._slots = [(layer, v, v._index) for layer, v in pairs]
         self._model = handle
         self._keep()
 
     def _keep(self, all_layers: bool = False) -> None:
         """Weights of layers that no other model has in use, or of all, stand here from now on."""
-        kept = {id(layer) for layer in self._layers if all_layers or layer._is_kept_by(self)}
+        kept = {id(layer) for layer in self._owners() if all_layers or layer._is_kept_by(self)}
         for layer, variable, index in self._slots:
             if variable._model is not self._model and id(layer) in kept:
                 variable._move(self._model, index)
-        for layer in self._layers:
+        for layer in self._owners():
             if id(layer) in kept:
                 layer._keeper, layer._alone = weakref.ref(self), None
 
@@ -179,7 +180,7 @@ class Chain:
 
     def _to_train(self):
         """The same, and from now on it is this model that has the newest weights."""
-        for layer in self._layers:
+        for layer in self._owners():
             if layer._trained_by not in (None, self):
                 raise RuntimeError(f"{self.name}: found layer {layer.name} in the training of another model; expected "
                                    f"one training of it at a time")
@@ -188,7 +189,7 @@ class Chain:
         return handle
 
     def _train_all(self, model) -> None:
-        for layer in self._layers:
+        for layer in self._owners():
             layer._trained_by = model
 
     @property
@@ -208,7 +209,7 @@ class Chain:
     @property
     def weights(self) -> list[Variable]:
         """The weights of all layers, in order."""
-        return [v for l in self._layers for v in l._variables]
+        return [v for l in self._owners() for v in l._variables]
 
     variables = weights
 

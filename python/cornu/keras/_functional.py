@@ -1,0 +1,200 @@
+"""Networks of calls: keras.Model(inputs, outputs), and Keras's configuration of one."""
+from typing import Any, Callable
+
+from .._tables import plain
+from ._network import Calls, Network
+from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
+from .layers import InputLayer
+
+
+class GraphNetwork(Network):
+    """What a functional model is made of."""
+
+    _is_line = False
+    _graph: Graph
+
+    def _begin_graph(self, inputs, outputs) -> None:
+        self._begin_network()
+        check_tensors(self.name, "inputs", flat(inputs))
+        check_tensors(self.name, "outputs", flat(outputs))
+        begin, end = between(flat(inputs), flat(outputs), _new_input)
+        self._inputs_struct, self._outputs_struct = _packed(inputs, iter(begin)), _packed(outputs, iter(end))
+        self._graph = Graph(self.name, begin, end)
+        if len({t._keras_history for t in begin}) < len(begin):
+            raise ValueError(f"{self.name}: found an input twice among `inputs`; expected each once")
+
+    def _members(self) -> list:
+        return self._graph.operations
+
+    # ---- shapes and tensors
+
+    @property
+    def built(self) -> bool:
+        """Does the model have weights? Always: its inputs say their shapes."""
+        return True
+
+    def build(self, input_shape=None) -> None:
+        """Check the shape of its samples; its weights are there."""
+        if input_shape is not None and tuple(input_shape)[1:] != self.inputs[0].sample:
+            raise ValueError(f"{self.name}: found input_shape {tuple(input_shape)}; expected {self.inputs[0].shape}, for which "
+                             f"it was built")
+
+    def _settle(self, samples: list[tuple], owner: str) -> tuple | list[tuple]:
+        """The shapes of its outputs, where it is called as a layer."""
+        expected = [t.sample for t in self.inputs]
+        if samples != expected:
+            raise ValueError(f"{owner}: found inputs of shapes {', '.join(map(str, samples))} for {self.name}; expected "
+                             f"{', '.join(map(str, expected))}")
+        made = [t.sample for t in self.outputs]
+        return made if isinstance(self._outputs_struct, (list, tuple, dict)) and len(made) > 1 else made[0]
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """Its inputs."""
+        return list(self._graph.inputs)
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        """Its outputs."""
+        return list(self._graph.outputs)
+
+    @property
+    def input(self):
+        """Its inputs as they were given: one, or several."""
+        return self._inputs_struct
+
+    @property
+    def output(self):
+        """Its outputs as they were given: one, or several."""
+        return self._outputs_struct
+
+    @property
+    def input_shape(self):
+        """With None for the batch; a list where there are several inputs."""
+        return _one([t.shape for t in self.inputs])
+
+    @property
+    def output_shape(self):
+        """With None for the batch; a list where there are several outputs."""
+        return _one([t.shape for t in self.outputs])
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of its InputLayers."""
+        return [t._keras_history.operation.name for t in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the layers whose outputs are its own."""
+        return [t._keras_history.operation.name for t in self.outputs]
+
+    # ---- the library's model
+
+    def _inputs_alone(self, calls: Calls) -> list:
+        return [calls.add(t._keras_history.operation, [], False) for t in self.inputs]
+
+    def _expand(self, sources: list, listed: bool, calls: Calls) -> list:
+        made = {t._keras_history: source for t, source in zip(self.inputs, sources)}
+        for node in self._graph.nodes:
+            if not node.is_input:
+                own = node.operation._expand([made[t._keras_history] for t in node.input_tensors], node.listed, calls)
+                made.update({t._keras_history: source for t, source in zip(node.output_tensors, own)})
+        return [made[t._keras_history] for t in self.outputs]
+
+    # ---- Keras's configuration
+
+    def _config_of_graph(self) -> dict:
+        graph = self._graph
+        return {"name": self.name, "trainable": True,
+                "layers": [{**plain(o), "name": o.name,
+                            "inbound_nodes": [_node_config(graph, node) for node in graph.calls_of(o) if not node.is_input]}
+                           for o in graph.operations],
+                "input_layers": _histories(graph, self._inputs_struct),
+                "output_layers": _histories(graph, self._outputs_struct)}
+
+
+def _one(items: list):
+    return items[0] if len(items) == 1 else items
+
+
+def _new_input(tensor: KerasTensor) -> KerasTensor:
+    return InputLayer(batch_shape=tensor.shape, name=f"{tensor.name}CLONE").output
+
+
+def _packed(like, items):
+    """The items in the form of `like`: one, a list, a tuple, or a dict."""
+    if isinstance(like, dict):
+        return {key: _packed(value, items) for key, value in like.items()}
+    if isinstance(like, (list, tuple)):
+        return type(like)([_packed(value, items) for value in like])
+    return next(items)
+
+
+def _histories(graph: Graph, struct):
+    if isinstance(struct, dict):
+        return {key: _histories(graph, value) for key, value in struct.items()}
+    if isinstance(struct, (list, tuple)):
+        return [_histories(graph, value) for value in struct]
+    return graph.history_of(struct)
+
+
+def _node_config(graph: Graph, node: Node) -> dict:
+    tensors = [{"class_name": "__keras_tensor__", "config": {
+        "shape": list(t.shape), "dtype": t.dtype, "keras_history": graph.history_of(t)}} for t in node.input_tensors]
+    return {"args": [tensors] if node.listed else tensors, "kwargs": {}}
+
+
+# ---- from a configuration
+
+
+def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
+    """The inputs and outputs of a Functional model's configuration, in its form; `make` makes each layer."""
+    layers = {entry.get("name") or entry["config"]["name"]: make(entry) for entry in config["layers"]}
+    begin = {name: len(layer._inbound_nodes) for name, layer in layers.items()}  # an InputLayer has its node, a model may
+    waiting = [(layers[name], node) for name, entry in zip(layers, config["layers"])
+               for node in entry.get("inbound_nodes") or ()]
+
+    def tensor_of(history):
+        name, number, index = history[:3]
+        layer = layers.get(name)
+        if layer is None:
+            raise ValueError(f"{config.get('name')}: found a call on {name!r}, which is no layer of the model")
+        nodes = layer._inbound_nodes[0 if isinstance(layer, InputLayer) else begin[name]:]
+        return nodes[number].output_tensors[index] if number < len(nodes) else None
+
+    while waiting:
+        left = []
+        for place, (layer, node) in enumerate(waiting):
+            inputs = _inputs_of(node, tensor_of)
+            earlier = any(layer is other for other, _ in left)  # the calls of a layer keep their order
+            if earlier or any(t is None for t in flat(inputs)):
+                left.append((layer, node))
+            else:
+                layer(inputs)
+        if len(left) == len(waiting):
+            raise ValueError(f"{config.get('name')}: found calls of {', '.join(layer.name for layer, _ in left)} that nothing "
+                             f"leads to; expected no cycles, and outputs of layers of the model")
+        waiting = left
+    return tuple(_struct_of(config[key], tensor_of) for key in ("input_layers", "output_layers"))
+
+
+def _inputs_of(node, tensor_of: Callable):
+    """The inputs of a call: Keras 3's form, or tf.keras 2's [[name, 0, 0, {}], ...]."""
+    if isinstance(node, dict):
+        return _struct_of_args(node["args"][0] if len(node["args"]) == 1 else node["args"], tensor_of)
+    tensors = [tensor_of(history) for history in node]
+    return tensors[0] if len(tensors) == 1 else tensors
+
+
+def _struct_of_args(value, tensor_of: Callable):
+    if isinstance(value, (list, tuple)):
+        return [_struct_of_args(item, tensor_of) for item in value]
+    return tensor_of(value["config"]["keras_history"])
+
+
+def _struct_of(value, tensor_of: Callable):
+    if isinstance(value, dict):
+        return {key: _struct_of(item, tensor_of) for key, item in value.items()}
+    if len(value) == 3 and isinstance(value[0], str):
+        return tensor_of(value)
+    return [_struct_of(item, tensor_of) for item in value]

@@ -1,0 +1,150 @@
+"""A chain of layers."""
+from ._network import Calls, Network
+from ._tensors import KerasTensor, call
+from .layers import InputLayer, Layer
+
+
+class Chain(Network):
+    """What Sequential is made of."""
+
+    _is_line = True
+
+    def _begin_chain(self) -> None:
+        self._begin_network()
+        self._layers: list = []
+        self._names: set[str] = set()
+        self._input: InputLayer | None = None
+        self._tensors: list[KerasTensor] = []  # outputs of the first layers: of those for which they were asked
+
+    # ---- layers
+
+    def add(self, layer, rebuild=True) -> None:
+        """Append a layer, or a model. If it has weights, it keeps them, and shares them with the other models that have it."""
+        if isinstance(layer, KerasTensor) and isinstance(layer.node.operation, InputLayer):
+            layer = layer.node.operation
+        if isinstance(layer, InputLayer):
+            if self._layers or self._input:
+                raise ValueError(f"{self.name}: found an Input after other layers; expected it first")
+            self._input = layer
+            return
+        if not isinstance(layer, (Layer, Network)):
+            raise TypeError(f"{self.name}: found {layer!r}; expected a layer of keras.layers")
+        if layer.name in self._names:
+            raise ValueError(f"{self.name}: found two layers of the name {layer.name}; expected names of their own")
+        given = self._input
+        if not self._layers and given is None:
+            given = _input_of(layer)
+        if given:
+            before = self._known_tensors()[-1] if self._layers else given.output
+            self._tensors.append(call(layer, before, self.name))
+        self._input = given
+        self._layers.append(layer)
+        self._names.add(layer.name)
+        self._forget()
+
+    def pop(self, rebuild=True) -> Layer:
+        """Remove the last layer; returns it, with its weights."""
+        if not self._layers:
+            raise TypeError(f"{self.name}: found no layers to pop")
+        tensors = self._known_tensors() if self._input else []
+        layer = self._layers.pop()
+        self._names.discard(layer.name)
+        if tensors:
+            tensors.pop()
+        for owner in layer._owners():
+            if owner._variables and owner._is_kept_by(self):
+                owner._leave()
+        self._forget()
+        self._classes = []  # they were of its outputs
+        return layer
+
+    def _known_tensors(self) -> list[KerasTensor]:
+        """Each layer's output; of a model from a file they are made now."""
+        tensor = self._tensors[-1] if self._tensors else self._input.output
+        for layer in self._layers[len(self._tensors):]:
+            tensor = call(layer, tensor, self.name)
+            self._tensors.append(tensor)
+        return self._tensors
+
+    def _prepare(self) -> None:
+        self._known_tensors()
+
+    def _members(self) -> list:
+        return self._layers
+
+    # ---- shapes
+
+    @property
+    def built(self) -> bool:
+        """Does the model have weights?"""
+        return self._input is not None and bool(self._layers)
+
+    def build(self, input_shape=None) -> None:
+        """Create the weights for samples of input_shape, which begins with the batch (None)."""
+        if input_shape is not None:
+            sample = tuple(input_shape)[1:]
+            if self._input is not None and sample != self._input._input_shape:
+                raise ValueError(f"{self.name}: found input_shape {tuple(input_shape)}; expected "
+                                 f"{(None, *self._input._input_shape)}, for which it was built before")
+            self._begin_with(InputLayer(sample) if self._input is None else self._input)
+        if not self.built:
+            raise ValueError(f"{self.name}: found no {'input shape' if self._layers else 'layers'}; expected keras.Input, "
+                             f"input_shape=, or fit with data")
+
+    def _begin_with(self, given: InputLayer) -> None:
+        before, self._input = self._input, given
+        try:
+            self._known_tensors()
+        except BaseException:
+            self._input, self._tensors = before, []
+            raise
+
+    def _settle(self, samples: list[tuple], owner: str) -> tuple:
+        """The shape of its outputs, where it is called as a layer."""
+        if len(samples) != 1:
+            raise ValueError(f"{owner}: found {len(samples)} tensors for {self.name}; expected one")
+        self.build((None, *samples[0]))
+        return self.output.sample
+
+    # ---- tensors
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """Its input, as a list."""
+        self.build()
+        return [self._input.output]
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        """Its output, as a list."""
+        self.build()
+        return [self._known_tensors()[-1]]
+
+    @property
+    def input(self) -> KerasTensor:
+        """Where its samples come in, as keras.Model takes it."""
+        return self.inputs[0]
+
+    @property
+    def output(self) -> KerasTensor:
+        """The last layer's output, as keras.Model takes it."""
+        return self.outputs[0]
+
+    # ---- the library's model
+
+    def _inputs_alone(self, calls: Calls) -> list:
+        return [calls.add(self._input, [], False)] if self._input else []
+
+    def _expand(self, sources: list, listed: bool, calls: Calls) -> list:
+        for layer in self._layers:
+            sources = layer._expand(sources, False, calls)
+        return sources
+
+
+def _input_of(layer) -> InputLayer | None:
+    """That a first layer says of itself."""
+    if isinstance(layer, Network):
+        return InputLayer(batch_shape=layer.input_shape) if layer.built else None
+    return InputLayer(layer._input_shape) if layer._input_shape is not None else None
+
+

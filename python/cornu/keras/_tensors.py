@@ -1,0 +1,255 @@
+"""Symbolic tensors: what layers are called on, and what a network of calls is made of.
+
+A call of a layer on tensors is a node, which the layer keeps; its tensor knows the layer and the node's number there, as
+Keras's _keras_history does. A network is found from its outputs alone, by walking back."""
+import weakref
+from typing import Any, Callable, Iterable, NamedTuple
+
+import numpy as np
+
+from ._names import automatic_name
+
+
+class History(NamedTuple):
+    """Where a tensor comes from."""
+
+    operation: Any
+    node_index: int
+    tensor_index: int
+
+
+class KerasTensor:
+    """The output of a layer's call, without numbers: shape (None: the batch), dtype, name."""
+
+    # Arrays leave operators to the tensor.
+    __array_ufunc__ = None
+    __array_priority__ = 1000
+    _keras_history: History | None
+
+    def __init__(self, shape, dtype="float32", sparse=False, ragged=False, record_history=True, name=None):
+        self.shape, self.dtype, self.sparse, self.ragged = tuple(shape), dtype, bool(sparse), bool(ragged)
+        self.name = name or automatic_name("keras_tensor")
+        self._keras_history = None
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, with the batch."""
+        return len(self.shape)
+
+    rank = ndim
+
+    @property
+    def sample(self) -> tuple:
+        """The shape without the batch."""
+        return self.shape[1:]
+
+    @property
+    def node(self) -> "Node":
+        """The call that it is the output of."""
+        if self._keras_history is None:
+            raise ValueError(f"{self.name}: found a KerasTensor that no layer made; expected keras.Input, or a layer's output")
+        return self._keras_history.operation._inbound_nodes[self._keras_history.node_index]
+
+    def get_shape(self) -> tuple:
+        """The shape, as older scripts ask for it."""
+        return self.shape
+
+    def __array__(self, *_, **__):
+        raise ValueError("a KerasTensor cannot be used as input to a NumPy function: it has no numbers yet; expected "
+                         "layers of keras.layers, and Model.predict for numbers")
+
+    def __bool__(self):
+        raise TypeError("A symbolic KerasTensor cannot be used as a boolean.")
+
+    def __iter__(self):
+        raise TypeError("Iterating over a symbolic KerasTensor is not supported.")
+
+    def __float__(self):
+        raise TypeError("A symbolic KerasTensor has no number yet; Model.predict computes them.")
+
+    __int__ = __float__
+
+    def __repr__(self) -> str:
+        return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, sparse={self.sparse}, ragged={self.ragged}, name={self.name}>"
+
+
+class Node:
+    """A call of a layer, or of a model, on tensors. listed: they were given in a list.
+
+    A tensor holds its layer, which holds its calls, which hold the tensors that they read. Nothing holds what comes after
+    it: so a network is freed with its last reference, and not some time later."""
+
+    def __init__(self, operation, inputs: list[KerasTensor], shapes: list[tuple], listed: bool = False,
+                 name: str | None = None):
+        self._operation = weakref.ref(operation)
+        self.input_tensors, self.listed = inputs, listed
+        self.number = len(operation._inbound_nodes)
+        self._shapes, self._names = shapes, [name or automatic_name("keras_tensor") for _ in shapes]
+        self._outputs: list = [None] * len(shapes)
+        operation._inbound_nodes.append(self)
+
+    @property
+    def operation(self):
+        """What was called."""
+        return self._operation()
+
+    @property
+    def is_input(self) -> bool:
+        """Is it where data comes in?"""
+        return not self.input_tensors
+
+    @property
+    def output_tensors(self) -> list[KerasTensor]:
+        """Its tensors; made again where nobody holds them."""
+        return [self._output(index) for index in range(len(self._shapes))]
+
+    def _output(self, index: int) -> KerasTensor:
+        reference = self._outputs[index]
+        tensor = reference and reference()
+        if tensor is None:
+            tensor = KerasTensor(self._shapes[index], name=self._names[index])
+            tensor._keras_history = History(self.operation, self.number, index)
+            self._outputs[index] = weakref.ref(tensor)
+        return tensor
+
+
+def is_symbolic(value) -> bool:
+    """A KerasTensor, or several, some in lists?"""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return isinstance(value, KerasTensor) or isinstance(value, (list, tuple)) and any(map(is_symbolic, value))
+
+
+def flat(value) -> list:
+    """The tensors of one, a list, or a dict."""
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in flat(item)]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in flat(item)]
+    return [value]
+
+
+def call(operation, inputs, owner: str = ""):
+    """Call a layer or a model on tensors: a new node. Returns its tensor, or the list of them."""
+    tensors = flat(inputs)
+    for tensor in tensors:
+        if not isinstance(tensor, KerasTensor):
+            raise ValueError(f"layer {operation.name}: found {_told(tensor)} among its inputs; expected KerasTensors alone")
+        _ = tensor.node  # that there is one
+    shapes = operation._settle([t.sample for t in tensors], owner or f"layer {operation.name}")
+    several = isinstance(shapes, list)
+    shapes = [(None, *shape) for shape in (shapes if several else [shapes])]
+    outputs = Node(operation, tensors, shapes, isinstance(inputs, (list, tuple))).output_tensors
+    return outputs if several else outputs[0]
+
+
+def _told(value) -> str:
+    return f"an array of shape {np.shape(value)}" if hasattr(value, "__array__") else repr(value)
+
+
+def check_tensors(what: str, which: str, tensors: Iterable) -> None:
+    """Inputs or outputs of a model."""
+    for tensor in tensors:
+        if not isinstance(tensor, KerasTensor):
+            raise ValueError(f"{what}: found {tensor!r} of type {type(tensor).__name__} among {which}; all `{which}` values "
+                             f"must be KerasTensors")
+        _ = tensor.node
+
+
+# ---- graphs
+
+
+def _walk(inputs: list[KerasTensor], outputs: list[KerasTensor]) -> tuple[list[Node], dict]:
+    """The nodes between, each after those that it reads; and when the walk from the outputs met each operation first. It
+    goes no further than the inputs. Without recursion, which long networks would exhaust."""
+    ends = {t._keras_history for t in inputs if not t.node.is_input}
+    done: set[Node] = set()
+    nodes: list[Node] = []
+    turns: dict = {}
+    for output in outputs:
+        stack = [(output, False)]
+        while stack:
+            tensor, complete = stack.pop()
+            node = tensor.node
+            if node in done or tensor._keras_history in ends:
+                continue
+            if complete:
+                done.add(node)
+                nodes.append(node)
+            else:
+                turns.setdefault(node.operation, len(turns))
+                stack.append((tensor, True))
+                stack += [(t, False) for t in reversed(node.input_tensors)]
+    return nodes, turns
+
+
+def between(inputs: list[KerasTensor], outputs: list[KerasTensor], new_input: Callable) -> tuple[list, list]:
+    """Inputs and outputs where some inputs are layers' outputs: the same calls, on new inputs in the place of those."""
+    if all(t.node.is_input for t in inputs):
+        return inputs, outputs
+    nodes, _ = _walk(inputs, outputs)
+    new = {t._keras_history: t if t.node.is_input else new_input(t) for t in inputs}
+    for node in nodes:
+        if not node.is_input:
+            read = [new.get(t._keras_history, t) for t in node.input_tensors]
+            made = node.output_tensors
+            copies = Node(node.operation, read, [t.shape for t in made], node.listed).output_tensors
+            new.update({t._keras_history: new.get(t._keras_history, copy) for t, copy in zip(made, copies)})
+    return [new[t._keras_history] for t in inputs], [new.get(t._keras_history, t) for t in outputs]
+
+
+class Graph:
+    """The calls between inputs and outputs: nodes in an order in which each comes after what it reads, operations in
+    Keras's."""
+
+    def __init__(self, name: str, inputs: list[KerasTensor], outputs: list[KerasTensor]):
+        self.inputs, self.outputs = inputs, outputs
+        self.nodes, turns = _walk(inputs, outputs)
+        self._own = set(self.nodes)
+        self._check_connected(name)
+        self.operations = self._in_order(turns)
+        self._check_names(name)
+
+    def _check_connected(self, name: str) -> None:
+        ends = {t._keras_history for t in self.inputs}
+        names = ", ".join(t._keras_history.operation.name for t in self.inputs)
+        for node in self.nodes:
+            for tensor in node.input_tensors or [t for t in self.outputs if t.node is node]:
+                if tensor.node.is_input and tensor._keras_history not in ends:
+                    raise ValueError(f"{name}: Graph disconnected: cannot find parent for tensor {tensor} at operation "
+                                     f"'{node.operation.name}'; expected it among the inputs, {names}")
+        read = {t._keras_history for n in self.nodes for t in n.input_tensors}
+        for tensor in self.inputs:
+            own = tensor._keras_history.operation.name
+            if any(tensor._keras_history == t._keras_history for t in self.outputs):
+                raise ValueError(f"{name}: found {own}, an input, among the outputs; expected what a layer computes")
+            if tensor._keras_history not in read:
+                raise ValueError(f"{name}: found the input {own}, from which no output is computed; expected `inputs` that are "
+                                 f"connected to `outputs`")
+
+    def _in_order(self, turns: dict) -> list:
+        """By the longest way to an output, as Keras lists layers; then as the walk met them."""
+        of_node: dict[Node, int] = {}
+        of_operation: dict = {}
+        for node in reversed(self.nodes):
+            depth = max(of_node.get(node, 0), of_operation.get(node.operation, 0))
+            of_operation[node.operation] = of_node[node] = depth
+            for before in (t.node for t in node.input_tensors):
+                of_node[before] = max(depth + 1, of_node.get(before, 0))
+        return sorted(of_operation, key=lambda o: (-of_operation[o], turns[o]))
+
+    def _check_names(self, name: str) -> None:
+        names = [o.name for o in self.operations]
+        for own in names:
+            if names.count(own) > 1:
+                raise ValueError(f'{name}: The name "{own}" is used {names.count(own)} times in the model. All operation names '
+                                 f"should be unique.")
+
+    def calls_of(self, operation) -> list[Node]:
+        """The calls of a layer that belong to this network."""
+        return [node for node in operation._inbound_nodes if node in self._own]
+
+    def history_of(self, tensor: KerasTensor) -> list:
+        """[layer's name, number of its call in this network, number of the tensor], as Keras's configuration has it."""
+        operation, _, index = tensor._keras_history
+        return [operation.name, self.calls_of(operation).index(tensor.node), index]

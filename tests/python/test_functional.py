@@ -1,0 +1,163 @@
+"""Networks of calls: what the functional API makes, shares and refuses. tests/python/scripts/functional.py compares its
+numbers with Keras's."""
+import copy
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+from cornu import keras
+from cornu.keras import layers
+
+
+def branching():
+    image = keras.Input((8, 8, 1), name="image")
+    x = layers.Conv2D(4, 3, padding="same", activation="relu", name="first")(image)
+    y = layers.Conv2D(4, 3, padding="same", name="second")(x)
+    x = layers.Flatten(name="flat")(layers.Add(name="sum")([x, y]))
+    return keras.Model(image, layers.Dense(3, activation="softmax", name="classes")(x), name="branching")
+
+
+@pytest.fixture
+def net():
+    m = branching()
+    m.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+def same(a, b):
+    return len(a) == len(b) and all(np.array_equal(v, w) for v, w in zip(a, b))
+
+
+def test_a_tensor_knows_where_it_comes_from():
+    image = keras.Input((8, 8, 1), name="image")
+    dense = layers.Dense(3)
+    rows = dense(layers.Flatten()(image))
+    assert isinstance(rows, keras.KerasTensor) and rows.shape == (None, 3) and rows.ndim == 2 and rows.dtype == "float32"
+    operation, node, tensor = rows._keras_history
+    assert operation is dense and (node, tensor) == (0, 0) and dense.output is rows
+    assert image.name == "image" and dense.input.shape == (None, 64)
+    assert repr(image) == ("<KerasTensor shape=(None, 8, 8, 1), dtype=float32, sparse=False, ragged=False, name=image>")
+
+
+def test_a_model_is_given_by_position_or_name():
+    begin = keras.Input((4,))
+    end = layers.Dense(2)(begin)
+    for model in (keras.Model(begin, end, "named"), keras.Model(inputs=begin, outputs=end, name="named"),
+                  keras.models.Model([begin], [end], name="named")):
+        assert model.name == "named" and type(model).__name__ == "Functional" and isinstance(model, keras.Model)
+        assert model.predict(np.ones((3, 4)), verbose=0).shape == (3, 2)
+    assert isinstance(keras.Sequential(), keras.Model)
+
+
+def test_a_layer_gives_its_first_output_though_nobody_held_it():
+    begin, dense = keras.Input((4,)), layers.Dense(2)
+    dense(begin)
+    gc.collect()
+    assert keras.Model(begin, dense.output).predict(np.ones((3, 4)), verbose=0).shape == (3, 2)
+
+
+def test_training_one_model_trains_the_other(net, samples):
+    features = keras.Model(net.input, net.get_layer("sum").output)
+    head = keras.Model(net.get_layer("sum").output, net.output)
+    x, y = samples
+    before = net.get_weights()
+    inner = features.predict(x, verbose=0)
+    assert np.array_equal(head.predict(inner, verbose=0), net.predict(x, verbose=0))
+    net.fit(x, y, verbose=0)
+    assert same(features.get_weights(), net.get_weights()[:4]) and not same(net.get_weights()[:4], before[:4])
+    head.compile("sgd", "sparse_categorical_crossentropy")
+    trained = net.get_weights()
+    head.fit(features.predict(x, verbose=0), y, verbose=0)
+    assert same(net.get_weights()[:4], trained[:4]) and not np.array_equal(net.get_weights()[4], trained[4])
+    assert head.layers[-1] is net.layers[-1] and head.input.shape == (None, 8, 8, 4)
+
+
+def test_a_functional_model_keeps_all_in_files_and_copies(net, samples, tmp_path):
+    net.fit(*samples, verbose=0)
+    outputs = net.predict(samples[0], verbose=0)
+    for name in ("net.keras", "net.h5", "net.safetensors"):
+        net.save(tmp_path / name)
+        loaded = keras.models.load_model(tmp_path / name)
+        assert np.array_equal(loaded.predict(samples[0], verbose=0), outputs) and type(loaded) is type(net)
+        assert [l.name for l in loaded.layers] == [l.name for l in net.layers]
+        loaded.fit(*samples, verbose=0)
+    for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert np.array_equal(other.predict(samples[0], verbose=0), outputs) and other.layers[1] is not net.layers[1]
+        other.fit(*samples, verbose=0)
+    assert np.array_equal(net.predict(samples[0], verbose=0), outputs)
+
+
+def test_a_summary_says_what_a_layer_reads(net):
+    lines = []
+    net.summary(print_fn=lines.append)
+    assert "Connected to" in lines[0] and "first[0][0]" in lines[0] and "second[0][0]" in lines[0]
+
+
+def test_a_drawing_has_the_branches(net):
+    text = keras.utils.model_to_dot(net, show_shapes=True).to_string()
+    assert [line for line in text.splitlines() if "->" in line] == [
+        "layer_0 -> layer_1;", "layer_1 -> layer_2;", "layer_1 -> layer_3;", "layer_2 -> layer_3;", "layer_3 -> layer_4;",
+        "layer_4 -> layer_5;"]
+    assert "Input shape: <b>[(None, 8, 8, 4), (None, 8, 8, 4)]</b>" in text
+
+
+def test_models_within_models_share_their_layers(net, samples):
+    x, y = samples
+    for outer in (keras.Sequential([net, layers.Softmax()]), keras.Sequential([keras.Input((8, 8, 1)), net, layers.Softmax()]),
+                  keras.Model(net.input, layers.Softmax()(net.output))):
+        values = np.exp(net.predict(x, verbose=0))
+        assert np.allclose(outer.predict(x, verbose=0), values / values.sum(-1, keepdims=True), atol=1e-6)
+    other = keras.Input((8, 8, 1))
+    outer = keras.Model(other, layers.Dense(2, name="head")(net(other)))
+    assert outer.layers[1] is net and outer.get_layer("branching") is net and same(outer.get_weights()[:6], net.get_weights())
+    outer.compile("sgd", "sparse_categorical_crossentropy")
+    before = net.get_weights()
+    outer.fit(x, y % 2, verbose=0)
+    assert same(outer.get_weights()[:6], net.get_weights()) and not same(before, net.get_weights())
+
+
+def test_a_network_is_freed_with_its_last_reference():
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(20):
+            branching().predict(np.zeros((1, 8, 8, 1), np.float32), verbose=0)
+        assert len(gc.get_objects()) - before < 200
+    finally:
+        gc.enable()
+
+
+@pytest.fixture
+def tensors():
+    return keras.Input((8, 8, 3), name="left"), keras.Input((8, 8, 3), name="right")
+
+
+@pytest.mark.parametrize("error, text, use", [
+    (ValueError, "Graph disconnected.*name=right.* at operation 'add", lambda a, b: keras.Model(a, layers.Add()([a, b]))),
+    (ValueError, "left, from which no output", lambda a, b: keras.Model([a, b], layers.Flatten()(b))),
+    (ValueError, "found left, an input, among the outputs", lambda a, b: keras.Model(a, a)),
+    (ValueError, 'The name "d" is used 2 times',
+     lambda a, b: keras.Model(a, layers.Dense(3, name="d")(layers.Dense(3, name="d")(a)))),
+    (ValueError, "input twice", lambda a, b: keras.Model([a, a], layers.Flatten()(a))),
+    (ValueError, "found 3 of type int among outputs", lambda a, b: keras.Model(a, 3)),
+    (ValueError, "no layer made", lambda a, b: layers.Dense(3)(keras.KerasTensor((None, 4)))),
+    (NotImplementedError, "call.. of its own", lambda a, b: keras.Model()),
+    (ValueError, r"add.*\(Add\): found inputs \(8, 8, 3\) and \(4\)", lambda a, b: layers.Add()([a, keras.Input((4,))])),
+    (ValueError, r"expects 1 input\(s\), but it received 2", lambda a, b: layers.Flatten()([a, b])),
+    (ValueError, "height, width, channels", lambda a, b: layers.Conv2D(2, 3)(keras.Input((4,)))),
+    (ValueError, "would need weights", lambda a, b: [d := layers.Dense(2), d(a), d(keras.Input((5,)))]),
+    (AttributeError, "never been called", lambda a, b: layers.Dense(2).output),
+    (ValueError, "cannot be used as input to a NumPy function", lambda a, b: np.asarray(a)),
+    (TypeError, "as a boolean", lambda a, b: bool(a)),
+    (TypeError, "Iterating", lambda a, b: list(a)),
+    (NotImplementedError, "training=True", lambda a, b: layers.Dropout(0.5)(a, training=True)),
+    (ValueError, "layer at index 7", lambda a, b: branching().get_layer(index=7)),
+    (ValueError, "no layer nothing", lambda a, b: branching().get_layer("nothing")),
+    (ValueError, r"shapes \(8, 8, 3\) for branching", lambda a, b: branching()(a)),
+])
+def test_wrong_uses_say_why(tensors, error, text, use):
+    with pytest.raises(error, match=text):
+        use(*tensors)
