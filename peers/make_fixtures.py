@@ -86,19 +86,22 @@ def compile_section(optimizer=None, loss=None, metrics=()):
 
 def set_weights(group, model):
     """Weights that are no special case: no zeros, variances above zero, no saturated activations."""
+    for name, w in named_weights(model):
+        value = group.normal(*w.shape)
+        if w.name == "kernel":
+            value = (value / np.sqrt(np.prod(w.shape[:-1]))).astype(np.float32)
+        if w.name in ("moving_variance", "gamma"):
+            value = np.abs(value) + 0.5
+        w.assign(value)
+        group.put(f"weight/{name}", w.numpy())
+
+
+def named_weights(model, within=""):
     for layer in model.layers:
-        for w in layer.weights:
-            value = group.normal(*w.shape)
-            if w.name == "kernel":
-                value = (value / np.sqrt(np.prod(w.shape[:-1]))).astype(np.float32)
-            if w.name in ("moving_variance", "gamma"):
-                value = np.abs(value) + 0.5
-            w.assign(value)
-            group.put(f"weight/{layer.name}/{w.name}", w.numpy())
-
-
-def named_weights(model):
-    return [(f"{layer.name}/{w.name}", w) for layer in model.layers for w in layer.weights]
+        if isinstance(layer, keras.Model):
+            yield from named_weights(layer, f"{within}{layer.name}/")
+        else:
+            yield from ((f"{within}{layer.name}/{w.name}", w) for w in layer.weights)
 
 
 def step_function(model):
@@ -307,6 +310,42 @@ def make_layers(seed):
 def make_graphs(seed):
     group = Group(seed)
     for case, shape, output in graph_cases():
+        keras.backend.clear_session()
+        x = keras.Input(shape)
+        write_case(group, case, keras.Model(x, output(x)), lambda g, s=shape: g.normal(BATCH, *s), None)
+    return group
+
+
+# ---- layers that are called several times: (case, shape of one input, its output) ---------------------
+
+def shared_convolution(x):
+    """A norm's moving statistics change in the order in which Keras runs the calls: the second first."""
+    conv, norm = L.Conv2D(2, 3, padding="same", use_bias=False), L.BatchNormalization(momentum=0.6)
+    short = norm(conv(x))
+    y = norm(conv(L.ReLU()(x)))
+    return L.Dense(2)(L.GlobalAveragePooling2D()(L.Add()([L.Activation("tanh")(y), short])))
+
+
+def shared_in_a_row(x):
+    dense, norm = L.Dense(5, activation="tanh"), L.LayerNormalization()
+    return L.Dense(3, activation="softmax")(norm(dense(norm(dense(dense(x))))))
+
+
+def shared_on_two_sizes(x):
+    conv, mean = L.Conv2D(2, 3, padding="same", activation="elu"), L.GlobalAveragePooling2D()
+    y = conv(x)
+    return L.Add()([mean(y), mean(conv(L.AveragePooling2D(2)(y)))])
+
+
+def shared_cases():
+    yield "shared_convolution", (5, 4, 2), shared_convolution
+    yield "shared_in_a_row", (5,), shared_in_a_row
+    yield "shared_on_two_sizes", (6, 5, 2), shared_on_two_sizes
+
+
+def make_shared(seed):
+    group = Group(seed)
+    for case, shape, output in shared_cases():
         keras.backend.clear_session()
         x = keras.Input(shape)
         write_case(group, case, keras.Model(x, output(x)), lambda g, s=shape: g.normal(BATCH, *s), None)
@@ -590,8 +629,9 @@ def main():
     keras.utils.set_random_seed(options.seed)
     os.makedirs(options.output, exist_ok=True)
     write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
-    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("losses", make_losses),
-                       ("metrics", make_metrics), ("optimizers", make_optimizers), ("frozen", make_frozen)):
+    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("shared", make_shared),
+                       ("losses", make_losses), ("metrics", make_metrics), ("optimizers", make_optimizers),
+                       ("frozen", make_frozen)):
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))
 
 

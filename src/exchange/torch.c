@@ -119,14 +119,39 @@ static cornu_status input_order(const model_node *n, int64_t (*orders)[3], int64
     return CORNU_OK;
 }
 
+static torch_module *module_of(const layer *l, torch_module *modules, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (modules[i].layer == l)
+            return &modules[i];
+    return NULL;
+}
+
+/* A layer has one module, so all its calls must read numbers of one order. */
+static cornu_status check_order(const torch_module *module, const int64_t flat[3])
+{
+    if (memcmp(module->flat, flat, sizeof module->flat) == 0)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: is called on flattened images and on others, whose numbers PyTorch has "
+                       "in another order; expected calls on one kind",
+                       module->layer->name);
+}
+
 /* The module of a node's layer, if it has weights, and the order of the node's output. */
 static cornu_status add_module(const cornu_model *m, const model_node *n, int64_t flat[3],
                                torch_module *modules, int *count)
 {
     if (n->layer->weight_count == 0)
         return follow(n->layer, &m->nodes[n->inputs[0]].out, &n->out, flat);
-    TRY(make_module(m, n->layer, flat, &modules[*count]));
-    if (modules[(*count)++].kind == TORCH_LINEAR)
+    torch_module *module = module_of(n->layer, modules, *count);
+    if (module) {
+        TRY(check_order(module, flat));
+    } else {
+        module = &modules[(*count)++];
+        TRY(make_module(m, n->layer, flat, module));
+    }
+    if (module->kind == TORCH_LINEAR)
         memset(flat, 0, 3 * sizeof *flat);
     return CORNU_OK;
 }

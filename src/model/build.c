@@ -78,8 +78,8 @@ static const config_field common_fields[] = {
 
 static bool name_is_taken(const cornu_model *m, const char *name)
 {
-    for (int i = 0; i < m->layer_count; i++)
-        if (strcmp(m->layers[i]->name, name) == 0)
+    for (int i = 0; i < m->node_count; i++)
+        if (strcmp(m->nodes[i].name, name) == 0)
             return true;
     return false;
 }
@@ -192,15 +192,24 @@ static cornu_status check_input_shape(const cornu_model *m, const doc *at, const
 }
 
 /* Append a node: a call of `l` on the outputs of these nodes. */
-static cornu_status add_node(cornu_model *m, const layer *l, const int *inputs, int count,
-                             const shape *out)
+static cornu_status add_node(cornu_model *m, layer *l, const char *name, const int *inputs,
+                             int count, const shape *out)
 {
     size_t capacity = (size_t)m->node_count;
-    model_node n = {.layer = l, .input_count = count, .out = *out};
+    model_node n = {.layer = l, .call = l->call_count, .input_count = count, .out = *out};
     TRY(memory_grow(&m->nodes, &capacity, capacity + 1, sizeof *m->nodes));
-    TRY(memory_new((size_t)count + 1, sizeof *n.inputs, l->name, &n.inputs));
+    TRY(memory_copy_string(name, &n.name));
+    cornu_status status = memory_new((size_t)count + 1, sizeof *n.inputs, l->name, &n.inputs);
+    if (status != CORNU_OK) {
+        free(n.name);
+        return status;
+    }
     memcpy(n.inputs, inputs, (size_t)count * sizeof *inputs);
     m->nodes[m->node_count++] = n;
+    l->call_count++;
+    m->output = *out;
+    m->functional |= model_branches(m);
+    m->settled = false;
     return CORNU_OK;
 }
 
@@ -213,7 +222,8 @@ static cornu_status check_input_count(const layer *l, int count)
 }
 
 /* Compute the output and weights of a call on the outputs of these nodes. */
-static cornu_status declare(const cornu_model *m, layer *l, const int *inputs, layer_call *call)
+static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const int *inputs,
+                            layer_call *call)
 {
     shape *in;
     TRY(memory_new((size_t)call->inputs, sizeof *in, l->name, &in));
@@ -229,20 +239,20 @@ static cornu_status declare(const cornu_model *m, layer *l, const int *inputs, l
     free(in);
     return status == CORNU_OK
                ? CORNU_OK
-               : doc_fail(l->where, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
+               : doc_fail(at, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
 }
 
 /* Put the layer and its call on the outputs of these nodes behind the last node. */
 static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int count)
 {
     layer_call call = {.inputs = count};
-    TRY(declare(m, l, inputs, &call));
+    TRY(declare(m, l, l->where, inputs, &call));
     l->node = m->node_count;
     l->first_variable = m->variable_count;
     l->weight_count = call.weight_count;
     cornu_status status = add_weights(m, l, &call);
     if (status == CORNU_OK)
-        status = add_node(m, l, inputs, count, &call.out);
+        status = add_node(m, l, l->name, inputs, count, &call.out);
     if (status != CORNU_OK) {
         model_truncate_variables(m, l->first_variable);
         m->weight_count = m->variable_count;
@@ -250,11 +260,65 @@ static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int 
     }
     if (m->layer_count == 0)
         m->input = call.out;
-    m->output = call.out;
     m->layers[m->layer_count++] = l;
-    m->functional |= model_branches(m);
-    m->initialized = m->settled = false;
+    m->initialized = false;
     return CORNU_OK;
+}
+
+/* ---- further calls of a layer ------------------------------------------------------------ */
+
+int model_call(const cornu_model *m, const layer *l, int call)
+{
+    for (int i = 0; i < m->node_count; i++)
+        if (m->nodes[i].layer == l && m->nodes[i].call == call)
+            return i;
+    return -1;
+}
+
+/* Fail where the call needs weights of other shapes than the layer has. */
+static cornu_status check_weights(const cornu_model *m, const layer *l, const layer_call *call,
+                                  const doc *at)
+{
+    char found[128], expected[128];
+    for (int i = 0; i < call->weight_count; i++) {
+        const shape *has = &m->variables[l->first_variable + i].shape;
+        if (!shape_equal(&call->weights[i].shape, has))
+            return doc_fail(at,
+                            "%s (%s): found an input for which its %s would have shape %s; "
+                            "expected %s, as in its first call",
+                            l->name, l->kind->name, call->weights[i].name,
+                            shape_show(&call->weights[i].shape, false, found),
+                            shape_show(has, false, expected));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_room(const cornu_model *m, const doc *at)
+{
+    if (m->compiled)
+        return doc_fail(at, "the model is compiled; expected layers to be added before that");
+    if (m->node_count >= MODEL_LAYERS_MAX)
+        return doc_fail(at, "found more than %d layers; expected at most that many",
+                        MODEL_LAYERS_MAX);
+    return CORNU_OK;
+}
+
+cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const char *name,
+                              const int *inputs, int count)
+{
+    layer_call call = {.inputs = count};
+    char *own = NULL;
+    TRY(check_room(m, at));
+    if (l->node == 0)
+        return doc_fail(at, "%s: found a second call of the input; expected one of a layer",
+                        l->name);
+    TRY(declare(m, l, at, inputs, &call));
+    TRY(check_weights(m, l, &call, at));
+    TRY(name ? chosen_name(m, name, at, &own)
+             : memory_format(&own, "%s/call_%d", l->name, l->call_count + 1));
+    cornu_status status = add_node(m, l, own, inputs, count, &call.out);
+    free(own);
+    return status;
 }
 
 /* ---- layers by name ---------------------------------------------------------------------- */
@@ -268,13 +332,23 @@ static cornu_status fail_found(const doc *d, const char *expected)
 static cornu_status fail_name(const cornu_model *m, const doc *at, const char *name)
 {
     const char *names[MODEL_LAYERS_MAX];
-    for (int i = 0; i < m->layer_count; i++)
-        names[i] = m->layers[i]->name;
-    const int nearest = name_nearest(name, names, m->layer_count);
+    for (int i = 0; i < m->node_count; i++)
+        names[i] = m->nodes[i].name;
+    const int nearest = name_nearest(name, names, m->node_count);
     if (nearest >= 0)
         return doc_fail(at, "found no layer \"%s\" before this one; did you mean %s?", name,
                         names[nearest]);
     return doc_fail(at, "found no layer \"%s\" before this one; expected the `name` of one", name);
+}
+
+static cornu_status find_layer(const cornu_model *m, const doc *at, const char *name, layer **out)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (strcmp(m->layers[i]->name, name) == 0) {
+            *out = m->layers[i];
+            return CORNU_OK;
+        }
+    return fail_name(m, at, name);
 }
 
 static cornu_status find_node(const cornu_model *m, const doc *at, int *out)
@@ -282,9 +356,9 @@ static cornu_status find_node(const cornu_model *m, const doc *at, int *out)
     const char *name = doc_string(at);
     if (!name)
         return fail_found(at, "the name of a layer before this one");
-    for (int i = 0; i < m->layer_count; i++)
-        if (strcmp(m->layers[i]->name, name) == 0) {
-            *out = m->layers[i]->node;
+    for (int i = 0; i < m->node_count; i++)
+        if (strcmp(m->nodes[i].name, name) == 0) {
+            *out = i;
             return CORNU_OK;
         }
     return fail_name(m, at, name);
@@ -356,6 +430,35 @@ static cornu_status check_named(const layer *l, const doc *options)
                     l->name, l->kind->name);
 }
 
+/* ---- appending --------------------------------------------------------------------------- */
+
+typedef struct call_options {
+    const char *layer, *name;
+} call_options;
+
+static const config_field call_fields[] = {
+    OPTION(STRING, call_options, layer, .flags = CONFIG_REQUIRED),
+    OPTION(STRING, call_options, name, .flags = 0),
+    OPTION_ELSEWHERE("inputs"),
+    OPTIONS_END,
+};
+
+static cornu_status append_call(cornu_model *m, const doc *at, const doc *options)
+{
+    cornu_status status;
+    call_options c = {NULL, NULL};
+    int *inputs = NULL, count;
+    layer *l = NULL;
+    TRY(config_check_keys("Call", options, call_fields, NULL));
+    TRY(config_read("Call", at, options, call_fields, &c));
+    TRY(find_layer(m, doc_get(options, "layer"), c.layer, &l));
+    TRY_GOTO(read_inputs(m, options, &inputs, &count));
+    TRY_GOTO(model_call_again(m, l, at, c.name, inputs, count));
+done:
+    free(inputs);
+    return status;
+}
+
 /* Append a layer, and a call of it on the outputs of these nodes; NULL: those that the options
  * name.
  */
@@ -367,13 +470,11 @@ static cornu_status append(cornu_model *m, const char *class_name, const doc *at
     int *named = NULL;
     layer_common common = {0};
     const layer_kind *kind = layer_kind_find(class_name);
+    if (!kind && strcmp(class_name, "Call") == 0)
+        return append_call(m, at, options);
     if (!kind)
         return fail_unknown(at, class_name);
-    if (m->compiled)
-        return doc_fail(at, "the model is compiled; expected layers to be added before that");
-    if (m->layer_count >= MODEL_LAYERS_MAX)
-        return doc_fail(at, "found more than %d layers; expected at most that many",
-                        MODEL_LAYERS_MAX);
+    TRY(check_room(m, at));
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
     TRY_GOTO(layer_read(m, kind, at, options, l, &common));
     TRY_GOTO(start_input(m, kind, at, &common.input_shape));

@@ -27,7 +27,7 @@ int model_only_reader(const cornu_model *m, int number)
 bool model_branches(const cornu_model *m)
 {
     for (int i = 1; i < m->node_count; i++)
-        if (m->nodes[i].input_count != 1 || m->nodes[i].inputs[0] != i - 1)
+        if (m->nodes[i].call > 0 || m->nodes[i].input_count != 1 || m->nodes[i].inputs[0] != i - 1)
             return true;
     return false;
 }
@@ -40,78 +40,185 @@ cornu_status model_check_graph(const cornu_model *m)
             return doc_fail(m->nodes[i].layer->where,
                             "%s: found no layer that reads its output; expected it among the "
                             "`inputs` of one, as only the last layer, %s, is the model's output",
-                            m->nodes[i].layer->name, m->nodes[m->node_count - 1].layer->name);
+                            m->nodes[i].name, m->nodes[m->node_count - 1].name);
     return CORNU_OK;
 }
 
 /* ---- Keras's order ---------------------------------------------------------------------- */
 
 /* Keras lists layers by their depth, the longest way to the output; layers of one depth in the
-   order in which a walk from the output to the inputs meets them (keras/src/ops/function.py,
-   map_graph). */
+   order in which a walk from the output to the inputs meets them. It runs calls by their depth,
+   which for a call of a layer is at least that of the layer's calls behind it; calls of one depth
+   in the order in which their depths become known (keras/src/ops/function.py, map_graph). */
 typedef struct rank {
-    layer *layer;
-    int depth, turn; /* turn: in that walk */
+    int depth, turn; /* turn: in that order, from 1; 0: not yet */
 } rank;
 
-static void walk(const cornu_model *m, int number, rank *ranks, int *turn)
+typedef struct ranking {
+    rank *layers, *nodes; /* [node_count]: layers at their first calls */
+    int *walked;          /* [node_count]: numbers of nodes, each after its inputs */
+    bool *done;           /* [node_count] */
+    int layer_turns, node_turns, count;
+} ranking;
+
+static void walk(const cornu_model *m, int number, ranking *r)
 {
-    if (ranks[number].turn > 0)
+    const model_node *n = &m->nodes[number];
+    rank *of_layer = &r->layers[n->layer->node];
+    if (r->done[number])
         return;
-    ranks[number].turn = ++*turn;
-    for (int k = 0; k < m->nodes[number].input_count; k++)
-        walk(m, m->nodes[number].inputs[k], ranks, turn);
+    if (of_layer->turn == 0)
+        of_layer->turn = ++r->layer_turns;
+    for (int k = 0; k < n->input_count; k++)
+        walk(m, n->inputs[k], r);
+    r->done[number] = true;
+    r->walked[r->count++] = number;
 }
 
-static void find_depths(const cornu_model *m, rank *ranks)
+static void set_depth(ranking *r, int number, int depth)
 {
-    for (int i = m->node_count - 1; i >= 0; i--)
-        for (int k = 0; k < m->nodes[i].input_count; k++) {
-            int *depth = &ranks[m->nodes[i].inputs[k]].depth;
-            if (*depth <= ranks[i].depth)
-                *depth = ranks[i].depth + 1;
-        }
+    rank *n = &r->nodes[number];
+    if (n->turn == 0)
+        n->turn = ++r->node_turns;
+    if (n->depth < depth)
+        n->depth = depth;
 }
+
+static void find_depths(const cornu_model *m, ranking *r)
+{
+    for (int i = r->count - 1; i >= 0; i--) {
+        const model_node *n = &m->nodes[r->walked[i]];
+        rank *of_layer = &r->layers[n->layer->node];
+        set_depth(r, r->walked[i], of_layer->depth);
+        of_layer->depth = r->nodes[r->walked[i]].depth;
+        for (int k = 0; k < n->input_count; k++)
+            set_depth(r, n->inputs[k], of_layer->depth + 1);
+    }
+}
+
+static void ranking_free(ranking *r)
+{
+    free(r->layers);
+    free(r->nodes);
+    free(r->walked);
+    free(r->done);
+}
+
+static cornu_status ranking_make(const cornu_model *m, ranking *r)
+{
+    cornu_status status;
+    const size_t count = (size_t)m->node_count;
+    *r = (ranking){.count = 0};
+    TRY_GOTO(memory_new(count, sizeof *r->layers, "layers", &r->layers));
+    TRY_GOTO(memory_new(count, sizeof *r->nodes, "layers", &r->nodes));
+    TRY_GOTO(memory_new(count, sizeof *r->walked, "layers", &r->walked));
+    TRY_GOTO(memory_new(count, sizeof *r->done, "layers", &r->done));
+    walk(m, m->node_count - 1, r);
+    find_depths(m, r);
+    return CORNU_OK;
+done:
+    ranking_free(r);
+    return status;
+}
+
+/* One of the things that are sorted, and its place before. */
+typedef struct ranked {
+    rank rank;
+    int from;
+} ranked;
 
 static int by_rank(const void *a, const void *b)
 {
-    const rank *x = a, *y = b;
+    const rank *x = &((const ranked *)a)->rank, *y = &((const ranked *)b)->rank;
     return x->depth != y->depth ? y->depth - x->depth : x->turn - y->turn;
 }
 
-/* Put the layers, with their variables, in the order of the ranks. */
-static void reorder(cornu_model *m, const rank *ranks, variable *variables)
+/* Put the layers, with their variables, in the order of their ranks. */
+static cornu_status reorder_layers(cornu_model *m, const ranking *r)
 {
+    cornu_status status;
+    ranked *order = NULL;
+    layer **layers = NULL;
+    variable *variables = NULL;
     int next = 0;
+    TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *order, "layers", &order));
+    TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *layers, "layers", &layers));
+    TRY_GOTO(memory_new((size_t)m->weight_count, sizeof *variables, "layers", &variables));
+    memcpy(layers, m->layers, (size_t)m->layer_count * sizeof *layers);
+    memcpy(variables, m->variables, (size_t)m->weight_count * sizeof *variables);
+    for (int i = 0; i < m->layer_count; i++)
+        order[i] = (ranked){r->layers[layers[i]->node], i};
+    qsort(order, (size_t)m->layer_count, sizeof *order, by_rank);
     for (int i = 0; i < m->layer_count; i++) {
-        layer *l = m->layers[i] = ranks[i].layer;
-        memcpy(variables + next, m->variables + l->first_variable,
+        layer *l = m->layers[i] = layers[order[i].from];
+        memcpy(m->variables + next, variables + l->first_variable,
                (size_t)l->weight_count * sizeof *variables);
         l->first_variable = next;
         next += l->weight_count;
     }
-    memcpy(m->variables, variables, (size_t)next * sizeof *variables);
+done:
+    free(order);
+    free(layers);
+    free(variables);
+    return status;
+}
+
+/* Do several calls change weights of one layer? Then their order decides the result. */
+static bool order_matters(const cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        for (int k = 0; m->layers[i]->call_count > 1 && k < m->layers[i]->weight_count; k++)
+            if (!m->variables[m->layers[i]->first_variable + k].trainable)
+                return true;
+    return false;
+}
+
+/* Move the nodes to their places in `order`; `nodes` is a copy of them as they are. */
+static void move_nodes(cornu_model *m, const ranked *order, const model_node *nodes, int *to)
+{
+    for (int i = 0; i < m->node_count; i++)
+        to[order[i].from] = i;
+    for (int i = 0; i < m->node_count; i++) {
+        m->nodes[i] = nodes[order[i].from];
+        for (int k = 0; k < m->nodes[i].input_count; k++)
+            m->nodes[i].inputs[k] = to[m->nodes[i].inputs[k]];
+    }
+    for (int i = 0; i < m->layer_count; i++)
+        m->layers[i]->node = to[m->layers[i]->node];
+}
+
+static cornu_status reorder_nodes(cornu_model *m, const ranking *r)
+{
+    cornu_status status;
+    const size_t count = (size_t)m->node_count;
+    ranked *order = NULL;
+    model_node *nodes = NULL;
+    int *to = NULL;
+    TRY_GOTO(memory_new(count, sizeof *order, "layers", &order));
+    TRY_GOTO(memory_new(count, sizeof *nodes, "layers", &nodes));
+    TRY_GOTO(memory_new(count, sizeof *to, "layers", &to));
+    memcpy(nodes, m->nodes, count * sizeof *nodes);
+    for (int i = 0; i < m->node_count; i++)
+        order[i] = (ranked){r->nodes[i], i};
+    qsort(order, count, sizeof *order, by_rank);
+    move_nodes(m, order, nodes, to);
+done:
+    free(order);
+    free(nodes);
+    free(to);
+    return status;
 }
 
 cornu_status model_settle(cornu_model *m)
 {
-    cornu_status status;
-    rank *ranks = NULL;
-    variable *variables = NULL;
-    int turn = 0;
+    ranking r;
     if (m->settled)
         return CORNU_OK;
-    TRY_GOTO(memory_new((size_t)m->node_count, sizeof *ranks, "layers", &ranks));
-    TRY_GOTO(memory_new((size_t)m->weight_count, sizeof *variables, "layers", &variables));
-    for (int i = 0; i < m->layer_count; i++)
-        ranks[m->layers[i]->node].layer = m->layers[i];
-    walk(m, m->node_count - 1, ranks, &turn);
-    find_depths(m, ranks);
-    qsort(ranks, (size_t)m->node_count, sizeof *ranks, by_rank);
-    reorder(m, ranks, variables);
-    m->settled = true;
-done:
-    free(ranks);
-    free(variables);
+    TRY(ranking_make(m, &r));
+    cornu_status status = reorder_layers(m, &r);
+    if (status == CORNU_OK && order_matters(m))
+        status = reorder_nodes(m, &r);
+    m->settled = status == CORNU_OK;
+    ranking_free(&r);
     return status;
 }

@@ -1,6 +1,5 @@
-/* Keras's to_json(), both ways: Sequential, and Functional with one input and one output, whose
-   layers are called once each. It reads the form of Keras 3 and of tf.keras 2; it writes that of
-   Keras 3. */
+/* Keras's to_json(), both ways: Sequential, and Functional with one input and one output. It reads
+   the form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/model.h"
@@ -23,9 +22,11 @@ static cornu_status fail_found(const doc *d, const char *expected)
 typedef struct keras_layer {
     const doc *at, *options;
     const char *class_name;
-    const char *name;   /* Functional: the name by which others refer to it */
-    const doc *tensors; /* Functional: its inputs, a list; NULL: none */
-    int node;           /* Functional: its node in the model; -1: none yet */
+    /* Functional: */
+    const char *name;  /* by which others refer to it */
+    const doc **calls; /* [call_count] the inputs of each call, a list; NULL: none */
+    int call_count;
+    layer *layer; /* in the model; NULL: none yet */
 } keras_layer;
 
 static cornu_status read_layer(const doc *at, keras_layer *out)
@@ -41,8 +42,8 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
     TRY(name_refuse_custom(at));
     TRY(model_refuse_nested(at, class_name->string));
     TRY(doc_only_keys(at, keys));
-    *out = (keras_layer){
-        .at = at, .class_name = class_name->string, .options = doc_get(at, "config"), .node = -1};
+    *out =
+        (keras_layer){.at = at, .class_name = class_name->string, .options = doc_get(at, "config")};
     return CORNU_OK;
 }
 
@@ -53,13 +54,23 @@ static const doc *first_item(const doc *d)
     return d && d->type == DOC_LIST && d->count > 0 ? d->items[0] : NULL;
 }
 
-/* The layer's name in ["dense", 0, 0] or [["dense", 0, 0]]; NULL where there are several. */
-static const char *one_tensor(const doc *d)
+/* An output of a call: ["dense", 0, 0]. */
+typedef struct keras_tensor {
+    const char *layer;
+    int64_t call;
+} keras_tensor;
+
+/* Read ["dense", 0, 0]. */
+static cornu_status read_tensor(const doc *d, keras_tensor *out)
 {
-    const doc *item = first_item(d);
-    if (item && item->type == DOC_LIST)
-        return d->count == 1 ? doc_string(first_item(item)) : NULL;
-    return doc_string(item);
+    const char *name = doc_string(first_item(d));
+    if (!name || d->count < 3 || d->items[1]->type != DOC_INT || d->items[2]->type != DOC_INT)
+        return doc_fail(d, "found no tensor; expected a layer's output: [NAME, CALL, 0]");
+    if (d->items[2]->integer != 0)
+        return doc_fail(d, "found output %lld of %s; expected 0, its only one",
+                        (long long)d->items[2]->integer, name);
+    *out = (keras_tensor){name, d->items[1]->integer};
+    return CORNU_OK;
 }
 
 /* Arguments of a call besides its input: only those without effect are accepted. */
@@ -101,12 +112,12 @@ static cornu_status read_node(const doc *node, const doc **tensors)
     return CORNU_OK;
 }
 
-/* The layer whose output the tensor is; NULL where it is no layer's first. */
-static const char *tensor_source(const doc *tensor)
+/* Read a tensor of a call, in either form. */
+static cornu_status read_source(const doc *tensor, keras_tensor *out)
 {
     const doc *history =
         tensor->type == DOC_MAP ? doc_get(doc_get(tensor, "config"), "keras_history") : tensor;
-    return one_tensor(history);
+    return read_tensor(history ? history : tensor, out);
 }
 
 static cornu_status read_functional_layer(const doc *at, keras_layer *out)
@@ -119,82 +130,133 @@ static cornu_status read_functional_layer(const doc *at, keras_layer *out)
     if (!out->name || !nodes || nodes->type != DOC_LIST)
         return doc_fail(at, "name or inbound_nodes is missing; a layer of a Functional model needs "
                             "both");
-    if (nodes->count > 1)
-        return doc_fail(nodes, "found a layer that is called %d times; expected one call",
-                        nodes->count);
-    if (nodes->count == 0 && strcmp(out->class_name, "InputLayer") != 0)
-        return doc_fail(nodes, "found a layer that is never called; expected one call");
-    return nodes->count ? read_node(nodes->items[0], &out->tensors) : CORNU_OK;
+    const bool is_input = strcmp(out->class_name, "InputLayer") == 0;
+    if (nodes->count == 0 && !is_input)
+        return doc_fail(nodes, "found a layer that is never called; expected at least one call");
+    if (nodes->count > 0 && is_input)
+        return doc_fail(nodes, "found a call of an InputLayer; expected none");
+    out->call_count = is_input ? 1 : nodes->count;
+    TRY(memory_new((size_t)out->call_count, sizeof *out->calls, "layers", &out->calls));
+    for (int i = 0; i < nodes->count; i++)
+        TRY(read_node(nodes->items[i], &out->calls[i]));
+    return CORNU_OK;
 }
 
-/* The number of the node of the layer that is called `name`; -1: there is none yet. */
-static int find_node(const keras_layer *layers, int count, const char *name)
+/* All layers of a Functional model. */
+typedef struct keras_layers {
+    keras_layer *list;
+    int count;
+} keras_layers;
+
+static keras_layer *find_layer(const keras_layers *layers, const char *name)
 {
-    for (int i = 0; i < count; i++)
-        if (layers[i].node >= 0 && strcmp(layers[i].name, name) == 0)
-            return layers[i].node;
-    return -1;
+    for (int i = 0; i < layers->count; i++)
+        if (strcmp(layers->list[i].name, name) == 0)
+            return &layers->list[i];
+    return NULL;
 }
 
-/* Append the layer if all its inputs are there. */
-static cornu_status append_when_ready(cornu_model *m, keras_layer *layers, int count,
-                                      keras_layer *l)
+/* The node whose output `at` names; -1: it is not there yet. */
+static cornu_status find_node(const cornu_model *m, const keras_layers *layers, const doc *at,
+                              int *node)
+{
+    keras_tensor t = {NULL, 0};
+    TRY(read_source(at, &t));
+    const keras_layer *l = find_layer(layers, t.layer);
+    if (!l)
+        return doc_fail(at, "found no layer \"%s\"; expected the name of one of this model",
+                        t.layer);
+    if (t.call < 0 || t.call >= l->call_count)
+        return doc_fail(at, "found call number %lld of %s; expected 0 to %d", (long long)t.call,
+                        t.layer, l->call_count - 1);
+    *node = l->layer ? model_call(m, l->layer, (int)t.call) : -1;
+    return CORNU_OK;
+}
+
+/* Append the layer's next call if all its inputs are there. */
+static cornu_status append_call(cornu_model *m, const keras_layers *layers, keras_layer *l,
+                                const doc *tensors)
 {
     cornu_status status = CORNU_OK;
-    const int inputs = l->tensors ? l->tensors->count : 0;
+    const int inputs = tensors ? tensors->count : 0;
     bool ready = true;
     int *nodes;
     TRY(memory_new((size_t)inputs, sizeof *nodes, "layers", &nodes));
     for (int i = 0; i < inputs && ready; i++) {
-        const char *name = tensor_source(l->tensors->items[i]);
-        if (!name)
-            TRY_GOTO(doc_fail(l->tensors->items[i], "found no tensor; expected a layer's output"));
-        nodes[i] = find_node(layers, count, name);
+        TRY_GOTO(find_node(m, layers, tensors->items[i], &nodes[i]));
         ready = nodes[i] >= 0;
     }
-    if (ready) {
+    if (ready && l->layer) {
+        TRY_GOTO(model_call_again(m, l->layer, l->at, NULL, nodes, inputs));
+    } else if (ready) {
         TRY_GOTO(model_append_on(m, l->class_name, l->at, l->options, nodes, inputs));
-        l->node = m->node_count - 1;
+        l->layer = m->layers[m->layer_count - 1];
     }
 done:
     free(nodes);
     return status;
 }
 
-/* Append each layer when those before it are there, whatever the order of the list. */
-static cornu_status append_layers(cornu_model *m, keras_layer *layers, int count)
+static int calls_done(const keras_layer *l)
+{
+    return l->layer ? l->layer->call_count : 0;
+}
+
+/* Append the layer's calls, in their order, as far as their inputs are there. */
+static cornu_status append_when_ready(cornu_model *m, const keras_layers *layers, keras_layer *l)
 {
     int before = -1;
-    while (m->layer_count > before) {
-        before = m->layer_count;
-        for (int i = 0; i < count; i++)
-            if (layers[i].node < 0)
-                TRY(append_when_ready(m, layers, count, &layers[i]));
+    while (calls_done(l) < l->call_count && calls_done(l) > before) {
+        before = calls_done(l);
+        TRY(append_call(m, layers, l, l->calls[before]));
     }
-    for (int i = 0; i < count; i++)
-        if (layers[i].node < 0)
-            return doc_fail(layers[i].at, "found a call on an output that no layer before it has; "
-                                          "expected no cycles, and names of layers of the model");
     return CORNU_OK;
 }
 
-static cornu_status check_ends(const cornu_model *m, const doc *config, const keras_layer *layers,
-                               int count)
+/* Append each layer when those before it are there, whatever the order of the list. */
+static cornu_status append_layers(cornu_model *m, const keras_layers *layers)
 {
-    const char *first = one_tensor(doc_get(config, "input_layers"));
-    const char *last = one_tensor(doc_get(config, "output_layers"));
+    int before = -1;
+    while (m->node_count > before) {
+        before = m->node_count;
+        for (int i = 0; i < layers->count; i++)
+            TRY(append_when_ready(m, layers, &layers->list[i]));
+    }
+    for (int i = 0; i < layers->count; i++)
+        if (calls_done(&layers->list[i]) < layers->list[i].call_count)
+            return doc_fail(layers->list[i].at,
+                            "found a call of %s on an output that depends on that call, or on such "
+                            "a call; expected no cycles",
+                            layers->list[i].name);
+    return CORNU_OK;
+}
+
+/* The only tensor of ["dense", 0, 0] or [["dense", 0, 0]]; NULL where there are several. */
+static const doc *one_tensor(const doc *d)
+{
+    const doc *item = first_item(d);
+    if (item && item->type == DOC_LIST)
+        return d->count == 1 ? item : NULL;
+    return item ? d : NULL;
+}
+
+static cornu_status check_ends(const cornu_model *m, const doc *config, const keras_layers *layers)
+{
+    const doc *first = one_tensor(doc_get(config, "input_layers"));
+    const doc *last = one_tensor(doc_get(config, "output_layers"));
+    int node;
     if (!first || !last)
         return doc_fail(config,
                         "found no single input_layers and output_layers; cornu takes models "
                         "with one input and one output");
-    if (find_node(layers, count, first) != 0)
-        return doc_fail(doc_get(config, "input_layers"),
-                        "found \"%s\"; expected the InputLayer, %s", first,
-                        m->nodes[0].layer->name);
-    if (find_node(layers, count, last) != m->node_count - 1)
-        return doc_fail(doc_get(config, "output_layers"),
-                        "found \"%s\"; expected \"%s\", whose output no layer reads", last,
-                        m->nodes[m->node_count - 1].layer->name);
+    TRY(find_node(m, layers, first, &node));
+    if (node != 0)
+        return doc_fail(first, "found \"%s\"; expected the InputLayer, %s", m->nodes[node].name,
+                        m->nodes[0].name);
+    TRY(find_node(m, layers, last, &node));
+    if (node != m->node_count - 1)
+        return doc_fail(last, "found \"%s\"; expected \"%s\", whose output no layer reads",
+                        m->nodes[node].name, m->nodes[m->node_count - 1].name);
     return CORNU_OK;
 }
 
@@ -203,14 +265,16 @@ static cornu_status check_ends(const cornu_model *m, const doc *config, const ke
 static cornu_status append_functional(cornu_model *m, const doc *config, const doc *list)
 {
     cornu_status status;
-    keras_layer *layers = NULL;
-    TRY_GOTO(memory_new((size_t)list->count, sizeof *layers, "layers", &layers));
+    keras_layers layers = {.count = list->count};
+    TRY(memory_new((size_t)list->count, sizeof *layers.list, "layers", &layers.list));
     for (int i = 0; i < list->count; i++)
-        TRY_GOTO(read_functional_layer(list->items[i], &layers[i]));
-    TRY_GOTO(append_layers(m, layers, list->count));
-    TRY_GOTO(check_ends(m, config, layers, list->count));
+        TRY_GOTO(read_functional_layer(list->items[i], &layers.list[i]));
+    TRY_GOTO(append_layers(m, &layers));
+    TRY_GOTO(check_ends(m, config, &layers));
 done:
-    free(layers);
+    for (int i = 0; i < layers.count; i++)
+        free(layers.list[i].calls);
+    free(layers.list);
     return status;
 }
 
@@ -290,21 +354,31 @@ static json_t *batch_shape(const shape *s)
     return list;
 }
 
-/* The inbound_nodes of a layer of a Functional model, whose call is `n`. */
-static json_t *inbound_nodes(const cornu_model *m, const model_node *n)
+/* The arguments of a call. */
+static json_t *call_arguments(const cornu_model *m, const model_node *n)
 {
-    if (n->input_count == 0)
-        return json_array();
     json_t *tensors = json_array();
     for (int i = 0; i < n->input_count; i++) {
         const model_node *from = &m->nodes[n->inputs[i]];
-        json_array_append_new(tensors, json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name",
-                                                 "__keras_tensor__", "config", "shape",
-                                                 batch_shape(&from->out), "dtype", "float32",
-                                                 "keras_history", from->layer->name, 0, 0));
+        json_array_append_new(
+            tensors, json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__",
+                               "config", "shape", batch_shape(&from->out), "dtype", "float32",
+                               "keras_history", from->layer->name, from->call, 0));
     }
-    return json_pack(n->layer->kind->merges ? "[{s:[o], s:{}}]" : "[{s:o, s:{}}]", "args", tensors,
+    return json_pack(n->layer->kind->merges ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors,
                      "kwargs");
+}
+
+/* The inbound_nodes of a layer of a Functional model. */
+static json_t *inbound_nodes(const cornu_model *m, const layer *l)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < l->call_count; i++) {
+        const model_node *n = &m->nodes[model_call(m, l, i)];
+        if (n->input_count > 0)
+            json_array_append_new(list, call_arguments(m, n));
+    }
+    return list;
 }
 
 static json_t *layer_to_json(const cornu_model *m, const layer *l)
@@ -321,7 +395,7 @@ static json_t *layer_to_json(const cornu_model *m, const layer *l)
     if (!out || !m->functional)
         return out;
     if (config_set(out, "name", json_string(l->name)) != CORNU_OK ||
-        config_set(out, "inbound_nodes", inbound_nodes(m, &m->nodes[l->node])) != CORNU_OK) {
+        config_set(out, "inbound_nodes", inbound_nodes(m, l)) != CORNU_OK) {
         json_decref(out);
         return NULL;
     }
@@ -343,12 +417,14 @@ static json_t *layers_to_json(const cornu_model *m)
 
 static bool set_ends(const cornu_model *m, json_t *config)
 {
-    const char *first = m->nodes[0].layer->name, *last = m->nodes[m->node_count - 1].layer->name;
+    const model_node *first = &m->nodes[0], *last = &m->nodes[m->node_count - 1];
     if (!m->functional)
         return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
                config_set(config, "build_input_shape", batch_shape(&m->input)) == CORNU_OK;
-    return config_set(config, "input_layers", json_pack("[s, i, i]", first, 0, 0)) == CORNU_OK &&
-           config_set(config, "output_layers", json_pack("[s, i, i]", last, 0, 0)) == CORNU_OK;
+    return config_set(config, "input_layers", json_pack("[s, i, i]", first->layer->name, 0, 0)) ==
+               CORNU_OK &&
+           config_set(config, "output_layers",
+                      json_pack("[s, i, i]", last->layer->name, last->call, 0)) == CORNU_OK;
 }
 
 json_t *model_to_keras(const cornu_model *m)

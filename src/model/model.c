@@ -31,12 +31,18 @@ static void classes_free(char **names, int count)
     free(names);
 }
 
+static void node_free(model_node *n)
+{
+    free(n->inputs);
+    free(n->name);
+}
+
 void model_free(cornu_model *m)
 {
     if (!m)
         return;
     for (int i = 0; i < m->node_count; i++)
-        free(m->nodes[i].inputs);
+        node_free(&m->nodes[i]);
     free(m->nodes);
     for (int i = 0; m->layers && i < m->layer_count; i++)
         layer_free(m->layers[i]);

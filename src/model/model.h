@@ -65,7 +65,8 @@ struct layer {
     int first_variable, weight_count;
     bool trainable;   /* Keras's: from the next compile on, its weights are trained */
     bool frozen;      /* as of the last compile, they are not */
-    int node;         /* its call: an index into the model's nodes */
+    int node;         /* its first call: an index into the model's nodes */
+    int call_count;   /* by nodes; at least one */
     const doc *where; /* place in the recipe, for messages; NULL without one */
 };
 
@@ -73,6 +74,9 @@ struct layer {
    what follows the data walks the nodes, what keeps or names weights walks the layers. */
 typedef struct model_node {
     const layer *layer;
+    char *name;  /* of the layer or, for a further call of it, "LAYER/call_2" or what the recipe
+                    says;  unique in the model */
+    int call;    /* 0: the layer's first */
     int *inputs; /* [input_count] numbers of earlier nodes; the InputLayer has none */
     int input_count;
     shape out; /* without the batch */
@@ -131,6 +135,16 @@ cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
 /* The same on the outputs of these nodes, instead of those that the options name. */
 cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *at,
                              const doc *options, const int *inputs, int count);
+/* Call a layer again, on the outputs of these nodes: it works there with the weights that it has.
+   The node is called `name`; NULL: "LAYER/call_2", "LAYER/call_3" ... Fails where the weights would
+   have other shapes. A recipe's list of layers says it so, with names of earlier layers or calls:
+
+       - Call: {layer: head, inputs: [b], name: head_of_b}
+*/
+cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const char *name,
+                              const int *inputs, int count);
+/* The number of the node that is call number `call` of the layer; -1: there is none. */
+int model_call(const cornu_model *m, const layer *l, int call);
 /* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
    at once. */
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
@@ -139,11 +153,13 @@ void layer_free(layer *l);
 /* Fail where a model is in the place of a layer. */
 cornu_status model_refuse_nested(const doc *at, const char *class_name);
 /* Put the layers in Keras's order, by which its files name them and number their weights. A chain
-   is in it already. Weights that are there keep their values; there may be no slots yet. */
+   is in it already. Weights that are there keep their values; there may be no slots yet. Where
+   several calls change a layer's weights (moving statistics), the nodes get the order in which
+   Keras runs them. */
 cornu_status model_settle(cornu_model *m);
 /* Fail where a node's output is not read, other than that of the last node. */
 cornu_status model_check_graph(const cornu_model *m);
-/* Does the network look other than a line? */
+/* Does the network look other than a line of layers? */
 bool model_branches(const cornu_model *m);
 /* The number of the one node that reads the output of node `number`; -1: none, or several. */
 int model_only_reader(const cornu_model *m, int number);

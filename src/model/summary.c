@@ -123,14 +123,17 @@ int64_t summary_parameters(const cornu_model *m, const layer *l)
     return count;
 }
 
-/* "conv2d[0][0], add[0][0]": the layers of the call's inputs. */
+/* "conv2d[0][0], add[1][0]": the layers of its calls' inputs, and the numbers of their calls. */
 static void list_inputs(const cornu_model *m, const layer *l, text *out)
 {
-    const model_node *n = &m->nodes[l->node];
     char shown[400];
-    for (int i = 0; i < n->input_count; i++) {
-        cornu_printable(m->nodes[n->inputs[i]].layer->name, shown, sizeof shown);
-        text_add(out, "%s%s[0][0]", i ? ", " : "", shown);
+    for (int call = 0; call < l->call_count; call++) {
+        const model_node *n = &m->nodes[model_call(m, l, call)];
+        for (int i = 0; i < n->input_count; i++) {
+            const model_node *from = &m->nodes[n->inputs[i]];
+            cornu_printable(from->layer->name, shown, sizeof shown);
+            text_add(out, "%s%s[%d][0]", out->length ? ", " : "", shown, from->call);
+        }
     }
 }
 
@@ -140,7 +143,7 @@ static void add_layer(const table *t, const cornu_model *m, const layer *l)
     text inputs = {0};
     cornu_printable(l->name, shown, sizeof shown);
     snprintf(name, sizeof name, "%s (%s)", shown, l->kind->name);
-    shape_show(&m->nodes[l->node].out, true, output);
+    shape_show(&m->nodes[model_call(m, l, l->call_count - 1)].out, true, output); /* as Keras's */
     summary_number(summary_parameters(m, l), count);
     list_inputs(m, l, &inputs);
     add_row(

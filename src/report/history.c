@@ -325,7 +325,7 @@ static void add_network(const cornu_model *m, text *t)
         char output[128];
         int64_t count = summary_parameters(m, l);
         all += count;
-        shape_show(&m->nodes[l->node].out, true, output);
+        shape_show(&m->nodes[model_call(m, l, l->call_count - 1)].out, true, output);
         html_row_begin(t, l->name);
         html_cell(t, l->kind->name);
         html_cell(t, output);

@@ -29,7 +29,7 @@ static cornu_status add_gather(step_builder *b)
     if (p->mode == PLAN_TRAIN)
         o.a.gather.augment = b->options->augment;
     o.a.gather.standardize = b->options->standardize;
-    return builder_add(b, &o, m->nodes[0].layer->name);
+    return builder_add(b, &o, m->nodes[0].name);
 }
 
 /* Add the operations of one node; `outputs` are the tensors of those before it. */
@@ -43,10 +43,10 @@ static cornu_status emit_node(step_builder *b, const model_node *n, const tensor
     b->node = n;
     cornu_status status = n->layer->kind->emit(n->layer, b, x, y);
     free(x);
-    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", n->layer->name);
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", n->name);
 }
 
-/* Add one node; its output, unless it is that of a node before, is called LAYER/output. */
+/* Add one node; its output, unless it is that of a node before, is called NODE/output. */
 static cornu_status add_node(step_builder *b, const model_node *n, const tensor_ref *outputs,
                              tensor_ref *y)
 {
@@ -55,7 +55,7 @@ static cornu_status add_node(step_builder *b, const model_node *n, const tensor_
     TRY(emit_node(b, n, outputs, y));
     if (*y < before)
         return CORNU_OK;
-    TRY(memory_format(&name, "%s/output", n->layer->name));
+    TRY(memory_format(&name, "%s/output", n->name));
     free(b->plan->tensors[*y].name);
     b->plan->tensors[*y].name = name;
     return CORNU_OK;

@@ -45,7 +45,7 @@ static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *
 {
     shape full;
     TRY(builder_batched(b, s, &full));
-    TRY(builder_buffer(b, &full, y, "%s/%s", b->node->layer->name, op_infos[o->kind].name));
+    TRY(builder_buffer(b, &full, y, "%s/%s", b->node->name, op_infos[o->kind].name));
     o->out[0] = *y;
     for (int i = 0; i < OP_INPUTS_MAX; i++) {
         if (o->in[i] == NO_TENSOR)
@@ -53,7 +53,7 @@ static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *
         TRY(take(b, o->in[i]));
         b->notes[*y].needs_gradient |= b->notes[o->in[i]].needs_gradient;
     }
-    return builder_add(b, o, b->node->layer->name);
+    return builder_add(b, o, b->node->name);
 }
 
 static cornu_status shape_fail(const step_builder *b, const char *what, tensor_ref found,
@@ -167,7 +167,7 @@ cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_
         return CORNU_OK;
     }
     TRY(builder_batched(b, s, &full));
-    TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->node->layer->name));
+    TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->node->name));
     b->notes[*y].needs_gradient = b->notes[x].needs_gradient;
     return CORNU_OK;
 }
@@ -210,8 +210,8 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
 static cornu_status batch_norm_outputs(step_builder *b, op *o, int64_t channels)
 {
     shape s = {.rank = 1, .dim = {channels}};
-    TRY(builder_buffer(b, &s, &o->out[1], "%s/mean", b->node->layer->name));
-    TRY(builder_buffer(b, &s, &o->out[2], "%s/inverse_deviation", b->node->layer->name));
+    TRY(builder_buffer(b, &s, &o->out[1], "%s/mean", b->node->name));
+    TRY(builder_buffer(b, &s, &o->out[2], "%s/inverse_deviation", b->node->name));
     o->out[3] = o->in[3];
     o->out[4] = o->in[4];
     return CORNU_OK;
@@ -259,7 +259,7 @@ static cornu_status extra_output(step_builder *b, op *o, const op_word *w, tenso
         s.rank--;
     else if (strcmp(w->shape, "columns") == 0)
         s = (shape){.rank = 1, .dim = {s.dim[s.rank - 1]}};
-    return builder_buffer(b, &s, out, "%s/%s", b->node->layer->name, w->name);
+    return builder_buffer(b, &s, out, "%s/%s", b->node->name, w->name);
 }
 
 cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,
@@ -404,7 +404,7 @@ cornu_status emit_concatenate(step_builder *b, const tensor_ref *x, int count, i
         o.in[1] = o.out[0] = *y;
         TRY(take(b, x[i]));
         b->notes[*y].needs_gradient |= b->notes[x[i]].needs_gradient;
-        TRY(builder_add(b, &o, b->node->layer->name));
+        TRY(builder_add(b, &o, b->node->name));
     }
     return CORNU_OK;
 }

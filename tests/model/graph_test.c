@@ -148,6 +148,177 @@ static void keras_json_may_list_a_layer_before_its_inputs(void **state)
     cornu_model_close(m);
 }
 
+/* ---- a layer that is called several times ------------------------------------------------ */
+
+#define TWICE                                                   \
+    "    - Dense: {units: 4, activation: relu, name: head}\n"   \
+    "    - ReLU: {name: b, inputs: input_layer}\n"              \
+    "    - Call: {layer: head, inputs: [b], name: head_of_b}\n" \
+    "    - Call: {layer: head}\n"                               \
+    "    - Add: {inputs: [head, head_of_b, head/call_3]}\n"
+#define VECTOR(layers) "model:\n  input: [4]\n  layers:\n" layers
+
+static void a_layer_is_called_again_with_its_weights(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(VECTOR(TWICE));
+    assert_int_equal(m->layer_count, 4);
+    assert_int_equal(m->node_count, 6);
+    assert_int_equal(m->weight_count, 2);
+    assert_true(m->functional);
+    const layer *head = m->nodes[1].layer;
+    assert_int_equal(head->call_count, 3);
+    assert_string_equal(m->nodes[3].name, "head_of_b");
+    assert_string_equal(m->nodes[4].name, "head/call_3");
+    assert_int_equal(m->nodes[4].call, 2);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(m->nodes[5].inputs[i], model_call(m, head, i));
+    assert_int_equal(model_call(m, head, 3), -1);
+    cornu_model_close(m);
+    m = make_model(VECTOR("    - Dense: {units: 4, name: a}\n    - Call: {layer: a}\n"));
+    assert_true(m->functional); /* Keras's Sequential has no layer twice */
+    cornu_model_close(m);
+}
+
+static void a_layer_can_be_called_again_by_the_interface(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    must(cornu_model_new((const int64_t[]){4}, 1, &m));
+    must(cornu_model_add(m, "Dense", "{units: 4, name: a}"));
+    must(cornu_model_add(m, "Call", "{layer: a, name: b}"));
+    assert_int_equal(cornu_model_add(m, "Call", "{layer: a, inputs: [c]}"), CORNU_INVALID);
+    assert_int_equal(m->node_count, 3);
+    assert_int_equal(cornu_model_weight_count(m), 2);
+    cornu_model_close(m);
+}
+
+static void wrong_calls_are_refused_with_the_layer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *recipe, *says;
+    } cases[] = {
+        {VECTOR(TWICE "    - Call: {layer: haed}\n"),
+         "layers[5].Call.layer: found no layer \"haed\" before this one; did you mean head?"},
+        {VECTOR(TWICE "    - Call: {layer: head, inputs: [sum]}\n"),
+         "layers[5].Call.inputs[0]: found no layer \"sum\" before this one"},
+        {VECTOR(TWICE "    - Call: {layer: head, name: b}\n"),
+         "layers[5]: found layer name \"b\" twice"},
+        {VECTOR(TWICE "    - Dense: {units: 3, name: head_of_b}\n"),
+         "layers[5]: found layer name \"head_of_b\" twice"},
+        {VECTOR(TWICE "    - Call: {inputs: [b]}\n"), "layers[5]|layer is missing"},
+        {VECTOR(TWICE "    - Call: {layer: head, units: 3}\n"), "unknown|units"},
+        {VECTOR(TWICE "    - Call: {layer: input_layer}\n"),
+         "layers[5]: input_layer: found a second call of the input"},
+        {VECTOR(TWICE "    - Call: {layer: head, inputs: [b, head]}\n"),
+         "layers[5]: head (Dense): found 2 inputs; expected one"},
+        {VECTOR(TWICE "    - Dense: {units: 3}\n    - Call: {layer: head}\n"),
+         "layers[6]: head (Dense): found an input for which its kernel would have shape (3, 4); "
+         "expected (4, 4), as in its first call"},
+        {VECTOR(TWICE "    - Call: {layer: head, name: unread}\n"
+                      "    - ReLU: {inputs: add}\n"),
+         "unread: found no layer that reads its output"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m;
+        if (cornu_model_parse(cases[i].recipe, "test.yaml", &m) != CORNU_INVALID)
+            fail_msg("not refused: %s", cases[i].recipe);
+        must_say(cases[i].says);
+    }
+}
+
+static void shared_layers_survive_keras_json(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(VECTOR(TWICE)), *same;
+    char *first, *second;
+    must(cornu_model_config(m, &first));
+    must(cornu_model_parse(first, "same.json", &same));
+    must(cornu_model_config(same, &second));
+    assert_string_equal(first, second);
+    assert_int_equal(same->node_count, 6);
+    assert_int_equal(same->weight_count, 2);
+    cornu_free(first);
+    cornu_free(second);
+    cornu_model_close(m);
+    cornu_model_close(same);
+}
+
+/* tf.keras 2's form. The second call is that whose output is the model's. */
+#define SHARED_JSON(a_calls, output)                                                             \
+    "{\"class_name\": \"Functional\", \"config\": {\"name\": \"model\", \"layers\": ["           \
+    "{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [null, 5], \"name\": " \
+    "\"in\"}, \"name\": \"in\", \"inbound_nodes\": []}, "                                        \
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 5}, \"name\": \"a\", " \
+    "\"inbound_nodes\": [" a_calls "]}, "                                                        \
+    "{\"class_name\": \"ReLU\", \"config\": {\"name\": \"b\"}, \"name\": \"b\", "                \
+    "\"inbound_nodes\": [[[\"a\", 0, 0, {}]]]}], "                                               \
+    "\"input_layers\": [[\"in\", 0, 0]], \"output_layers\": [[" output "]]}}"
+#define A_CALL(from, call) "[[\"" from "\", " call ", 0, {}]]"
+
+static void a_shared_layer_of_tf_keras_2_is_read(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model(SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 1, 0"));
+    assert_int_equal(m->node_count, 4);
+    assert_string_equal(m->nodes[3].name, "a/call_2");
+    assert_string_equal(m->nodes[m->nodes[3].inputs[0]].name, "b");
+    cornu_model_close(m);
+}
+
+static void wrong_calls_in_keras_json_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *says;
+    } cases[] = {
+        {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("a", "1"), "\"a\", 1, 0"),
+         "config.layers[1] (a, Dense): found a call of a on an output that depends on that call"},
+        {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("a", "2"), "\"a\", 1, 0"),
+         "config.layers[1] (a, Dense)|found call number 2 of a; expected 0 to 1"},
+        {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("c", "0"), "\"a\", 1, 0"),
+         "found no layer \"c\"; expected the name of one of this model"},
+        {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 0, 0"),
+         "config.output_layers[0]: found \"a\"; expected \"a/call_2\""},
+        {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 1, 1"),
+         "config.output_layers[0]: found output 1 of a; expected 0, its only one"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m;
+        if (cornu_model_parse(cases[i].json, "bad.json", &m) != CORNU_INVALID)
+            fail_msg("not refused: %s", cases[i].json);
+        must_say(cases[i].says);
+    }
+}
+
+/* Which call changes moving statistics first? That with the longer way to the output, as in
+   Keras; by the recipe it would be the other. */
+static void calls_with_moving_statistics_are_in_kerass_order(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(NETWORK("    - Conv2D: {filters: 3, kernel_size: 1, name: conv}\n"
+                                        "    - BatchNormalization: {name: norm}\n"
+                                        "    - ReLU: {inputs: input_layer, name: r}\n"
+                                        "    - Call: {layer: conv, name: conv_r}\n"
+                                        "    - Call: {layer: norm, name: norm_r}\n"
+                                        "    - ReLU: {name: r2}\n"
+                                        "    - Add: {inputs: [r2, norm]}\n"));
+    static const char *const names[] = {"input_layer", "r",  "conv_r", "conv",
+                                        "norm_r",      "r2", "norm",   "add"};
+    assert_int_equal(m->node_count, 8);
+    for (int i = 0; i < 8; i++) {
+        assert_string_equal(m->nodes[i].name, names[i]);
+        for (int k = 0; k < m->nodes[i].input_count; k++)
+            assert_true(m->nodes[i].inputs[k] < i);
+    }
+    assert_string_equal(m->nodes[m->nodes[6].inputs[0]].name, "conv");
+    assert_int_equal(node_of(m, "norm")->call, 1);
+    assert_string_equal(m->nodes[node_of(m, "norm")->layer->node].name, "norm");
+    cornu_model_close(m);
+}
+
 static void rescaling_is_found_before_branches_alone(void **state)
 {
     (void)state;
@@ -170,6 +341,13 @@ int main(void)
         cmocka_unit_test(layers_and_weights_are_in_kerass_order),
         cmocka_unit_test(a_network_that_branches_survives_keras_json),
         cmocka_unit_test(keras_json_may_list_a_layer_before_its_inputs),
+        cmocka_unit_test(a_layer_is_called_again_with_its_weights),
+        cmocka_unit_test(a_layer_can_be_called_again_by_the_interface),
+        cmocka_unit_test(wrong_calls_are_refused_with_the_layer),
+        cmocka_unit_test(shared_layers_survive_keras_json),
+        cmocka_unit_test(a_shared_layer_of_tf_keras_2_is_read),
+        cmocka_unit_test(wrong_calls_in_keras_json_are_refused),
+        cmocka_unit_test(calls_with_moving_statistics_are_in_kerass_order),
         cmocka_unit_test(rescaling_is_found_before_branches_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,12 @@ static const char expected[] =
     " Non-trainable params: 8 (32.00 B)\n"
     " (1 MB is 1,000,000 bytes; Keras's table counts 1,048,576 as one)\n";
 
+static void must_show(const char *shown, const char *part)
+{
+    if (!strstr(shown, part))
+        fail_msg("found\n%s\nexpected\n%s", shown, part);
+}
+
 static void the_table_is_kerass(void **state)
 {
     (void)state;
@@ -32,6 +38,26 @@ static void the_table_is_kerass(void **state)
     text t = {0};
     model_summary_table(m, &t);
     assert_string_equal(t.data, expected);
+    text_free(&t);
+    cornu_model_close(m);
+}
+
+/* As Keras prints the connections of a layer's calls, one after the other. */
+static void a_shared_layer_is_one_row_with_all_its_inputs(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model("model: {layers: [InputLayer: {shape: [4], name: x}, Dense: {units: 4, name: "
+                   "head}, Call: {layer: head}, Add: {inputs: [head, head/call_2], name: sum}]}\n");
+    text t = {0};
+    model_summary_table(m, &t);
+    must_show(t.data,
+              "│ head (Dense)        │ (None, 4)         │         20 │ x[0][0],          │\n"
+              "│                     │                   │            │ head[0][0]        │\n");
+    must_show(t.data,
+              "│ sum (Add)           │ (None, 4)         │          0 │ head[0][0],       │\n"
+              "│                     │                   │            │ head[1][0]        │\n");
+    must_show(t.data, "Total params: 20 (80.00 B)");
     text_free(&t);
     cornu_model_close(m);
 }
@@ -86,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_kerass),
+        cmocka_unit_test(a_shared_layer_is_one_row_with_all_its_inputs),
         cmocka_unit_test(long_names_and_shapes_are_wrapped),
         cmocka_unit_test(workloads_show_their_parameters),
     };

@@ -385,6 +385,12 @@ static void networks_that_branch_give_keras_outputs_and_gradients(void **state)
     check_file("graphs.npz", check_outputs_and_gradients);
 }
 
+static void layers_called_several_times_give_keras_outputs_and_gradients(void **state)
+{
+    (void)state;
+    check_file("shared.npz", check_outputs_and_gradients);
+}
+
 static void losses_give_keras_values_and_gradients(void **state)
 {
     (void)state;
@@ -434,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_give_keras_outputs_and_gradients),
         cmocka_unit_test(networks_that_branch_give_keras_outputs_and_gradients),
+        cmocka_unit_test(layers_called_several_times_give_keras_outputs_and_gradients),
         cmocka_unit_test(losses_give_keras_values_and_gradients),
         cmocka_unit_test(metrics_give_keras_values_also_for_ties),
         cmocka_unit_test(optimizers_take_keras_steps),

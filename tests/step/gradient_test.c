@@ -266,6 +266,33 @@ static const struct {
      "{MaxPooling2D: {pool_size: 3, strides: 1, padding: same, inputs: input_layer, name: b}}, "
      "{Concatenate: {inputs: [a, b, input_layer], name: c}}, "
      "{Concatenate: {axis: 1, inputs: [c, c]}}, Flatten, {Dense: {units: 2}}]"},
+    {"a dense layer called three times", "6",
+     "[{Dense: {units: 6, activation: tanh, name: a}}, {Call: {layer: a, name: b}}, "
+     "{Call: {layer: a, inputs: input_layer}}, {Add: {inputs: [b, a/call_3, a]}}, "
+     "{Dense: {units: 3}}]"},
+    {"a layer that reads itself alone", "5",
+     "[{Dense: {units: 5, activation: tanh, name: a}}, {Call: {layer: a}}, {Call: {layer: a}}]"},
+    {"a convolution of two branches", "6, 5, 2",
+     "[{Rescaling: {scale: -0.5, offset: 0.1, name: other}}, "
+     "{Conv2D: {filters: 3, kernel_size: 3, activation: tanh, name: a}}, "
+     "{MaxPooling2D: {pool_size: 2, name: b}}, "
+     "{Call: {layer: a, inputs: input_layer}}, {Call: {layer: b, name: c}}, "
+     "{Average: {inputs: [b, c]}}, Flatten, {Dense: {units: 2}}]"},
+    {"a convolution on images of two sizes", "7, 6, 2",
+     "[{Conv2D: {filters: 2, kernel_size: 3, padding: same, name: a}}, "
+     "{AveragePooling2D: {pool_size: 2, name: half}}, {Call: {layer: a, name: b}}, "
+     "{GlobalAveragePooling2D: {inputs: a, name: c}}, "
+     "{GlobalAveragePooling2D: {inputs: b, name: d}}, {Add: {inputs: [c, d]}}]"},
+    {"norms with shared weights", "4, 3, 2",
+     "[{Conv2D: {filters: 3, kernel_size: 1, name: a}}, {BatchNormalization: {name: b}}, "
+     "{Call: {layer: a, inputs: input_layer, name: c}}, {Activation: {activation: tanh, name: d}}, "
+     "{Call: {layer: b, name: e}}, {LayerNormalization: {name: f}}, "
+     "{Call: {layer: f, inputs: b, name: g}}, {Add: {inputs: [f, g]}}, Flatten, "
+     "{Dense: {units: 2}}]"},
+    {"shared layer with other dropouts", "7",
+     "[{Dense: {units: 7, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
+     "{Call: {layer: a, name: c}}, {Call: {layer: b, name: d}}, {Add: {inputs: [b, d]}}, "
+     "{Dense: {units: 3}}]"},
     {"dropout beside its input", "7",
      "[{Dense: {units: 6, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
      "{Add: {inputs: [b, a]}}, {Dense: {units: 3}}]"},

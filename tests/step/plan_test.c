@@ -450,6 +450,115 @@ static void the_gradient_of_a_tensor_is_the_sum_over_its_readers(void **state)
     cornu_model_close(model);
 }
 
+/* ---- layers that are called several times ------------------------------------------------ */
+
+static const char shared[] =
+    "model: {input: [6], layers: [{Dense: {units: 6, activation: tanh, name: a}}, "
+    "{Call: {layer: a, name: b}}, {Dropout: {rate: 0.5, name: c}}, {Call: {layer: a, inputs: c}}, "
+    "{Call: {layer: c, name: d}}, {Dense: {units: 3}}]}\n"
+    "compile: {optimizer: %s, loss: mean_squared_error}";
+
+static plan *build_shared(const char *optimizer, plan_scope scope, cornu_model **model)
+{
+    char yaml[1024];
+    plan *p;
+    snprintf(yaml, sizeof yaml, shared, optimizer);
+    *model = net_model(yaml);
+    if (plan_build(*model, &(plan_options){.mode = PLAN_TRAIN, .scope = scope, .batch = 4}, &p) !=
+        CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+    return p;
+}
+
+/* Number of sums into this tensor; *last: the operation after the last one. */
+static int count_sums(const plan *p, tensor_ref t, int *last)
+{
+    int count = 0;
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_ADD && p->ops[i].out[0] == t) {
+            assert_int_equal(p->tensors[p->ops[i].in[1]].form, p->tensors[t].form);
+            *last = i + 1;
+            count++;
+        }
+    return count;
+}
+
+/* A variable's update reads the sum over the calls, and comes when no call reads it any more. */
+static void a_shared_weight_is_updated_once_by_the_sum_over_its_calls(void **state)
+{
+    (void)state;
+    cornu_model *model;
+    plan *p = build_shared("adam", SCOPE_STEP, &model);
+    int updates = 0, summed = 0;
+    assert_int_equal(net_count(p, OP_DENSE_BACKWARD_WEIGHTS, NULL), 4);
+    for (int i = 0; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        if (o->kind != OP_UPDATE)
+            continue;
+        updates++;
+        assert_int_equal(p->gradients[o->in[0]], o->in[1]);
+        if (strncmp(p->tensors[o->in[0]].name, "a/", 2) == 0) {
+            assert_int_equal(count_sums(p, o->in[1], &summed), 2);
+            assert_true(summed <= i);
+        }
+        for (int k = i + 1; k < p->op_count; k++)
+            for (int n = 0; n < OP_INPUTS_MAX; n++)
+                assert_int_not_equal(p->ops[k].in[n], o->in[0]);
+    }
+    assert_int_equal(updates, 4);
+    assert_int_equal(p->tensors[p->gradients[0]].form, FORM_DENSE_KERNEL);
+    for (int i = 0; i < p->group_count; i++) /* only the last layer's gradients are not summed */
+        if (p->groups[i].kind == GROUP_DENSE_BACKWARD)
+            assert_int_equal(p->tensors[p->ops[p->groups[i].first].out[0]].shape.dim[1], 3);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void clipping_by_norm_sees_the_sum_over_the_calls(void **state)
+{
+    (void)state;
+    static const char *const clipped[] = {"{sgd: {clipnorm: 0.1}}", "{adam: {global_clipnorm: 1}}"};
+    for (int k = 0; k < 2; k++) {
+        cornu_model *model;
+        plan *p = build_shared(clipped[k], SCOPE_STEP, &model);
+        int last = p->op_count, at;
+        assert_int_equal(net_count(p, OP_SQUARE_SUM, &at), 4);
+        for (int i = at; i < at + 4; i++)
+            for (int n = 0; n < 2; n++)
+                if (p->ops[i].in[0] == p->gradients[n]) {
+                    assert_int_equal(count_sums(p, p->gradients[n], &last), 2);
+                    assert_true(last <= i);
+                }
+        assert_int_not_equal(last, p->op_count);
+        plan_free(p);
+        cornu_model_close(model);
+    }
+}
+
+static void calls_have_names_and_masks_of_their_own(void **state)
+{
+    (void)state;
+    cornu_model *model;
+    plan *p = build_shared("sgd", SCOPE_STEP, &model);
+    int dropouts = 0;
+    uint32_t streams[4];
+    for (int i = 0; i < p->tensor_count; i++)
+        for (int k = i + 1; k < p->tensor_count; k++)
+            assert_string_not_equal(p->tensors[i].name, p->tensors[k].name);
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_DROPOUT)
+            streams[dropouts++] = p->ops[i].a.dropout.stream;
+    assert_int_equal(dropouts, 4);
+    assert_int_not_equal(streams[0], streams[1]);
+    assert_int_equal(streams[1], streams[2]);
+    assert_int_equal(streams[0], streams[3]);
+    assert_string_equal(p->ops[1].name, "a");
+    assert_string_equal(p->ops[2].name, "b");
+    assert_string_equal(p->ops[4].name, "a/call_3");
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 /* The gradient of a sum is that of both terms, without a copy; what is added to one of them must
    not change the other. */
 static void what_is_added_to_a_lent_gradient_gets_memory_of_its_own(void **state)
@@ -496,6 +605,9 @@ int main(void)
         cmocka_unit_test(tensors_have_names_of_their_own),
         cmocka_unit_test(the_gradient_of_a_tensor_is_the_sum_over_its_readers),
         cmocka_unit_test(what_is_added_to_a_lent_gradient_gets_memory_of_its_own),
+        cmocka_unit_test(a_shared_weight_is_updated_once_by_the_sum_over_its_calls),
+        cmocka_unit_test(clipping_by_norm_sees_the_sum_over_the_calls),
+        cmocka_unit_test(calls_have_names_and_masks_of_their_own),
         cmocka_unit_test(flops_and_bytes_of_a_dense_layer_are_those_by_hand),
         cmocka_unit_test(flops_of_a_convolution_are_those_by_hand),
         cmocka_unit_test(operations_run_as_one_do_not_move_what_they_hand_on),

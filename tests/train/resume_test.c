@@ -154,6 +154,16 @@ static void resume_holds_for_other_optimizers_and_splits(void **state)
     }
 }
 
+static void resume_holds_for_layers_that_are_called_twice(void **state)
+{
+    (void)state;
+    compare("[{Dense: {units: 8, activation: relu, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
+            "{BatchNormalization: {name: c}}, {Call: {layer: a}}, {Call: {layer: b}}, "
+            "{Call: {layer: c, name: d}}, {Add: {inputs: [c, d]}}, "
+            "{Dense: {units: 3, activation: softmax}}]",
+            COMPILE, FIT, 7, 3, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+}
+
 static bool stop_in_validation(void *user)
 {
     int *calls = user;
@@ -426,6 +436,7 @@ int main(void)
         TEST(resume_after_every_step_gives_the_same_weights),
         TEST(resume_continues_the_step_log),
         TEST(resume_holds_for_other_optimizers_and_splits),
+        TEST(resume_holds_for_layers_that_are_called_twice),
         TEST(resume_repeats_an_interrupted_validation),
         TEST(a_stopped_model_in_memory_resumes_as_well),
         TEST(rows_after_the_saved_position_are_replaced),

@@ -28,6 +28,9 @@
     "[{Dense: {units: 400, activation: relu}}, {Dense: {units: 400, activation: relu, "    \
     "use_bias: false}}, {Dropout: {rate: 0.3}}, {Dense: {units: 400, activation: tanh}}, " \
     "{Dense: {units: 3, activation: softmax}}]"
+#define SHARED                                                                                  \
+    "[{Dense: {units: 8, activation: relu, name: a}}, {Call: {layer: a}}, {Call: {layer: a}}, " \
+    "{Dense: {units: 3, activation: softmax}}]"
 #define NARROW "[{Dense: {units: 5, activation: relu}}, {Dense: {units: 3, activation: softmax}}]"
 
 /* 24 weights in the places of 32: of 8 ranks the last two have none. */
@@ -187,6 +190,14 @@ static void also_of_several_buckets_and_of_gradients_sent_as_bf16(void **state)
     expect_bits_of_one(WIDE, "adam", NULL);
     expect_bits_of_one(WIDE, "{rmsprop: {momentum: 0.5}}", "bf16");
     expect_bits_of_one(WIDE, "{sgd: {global_clipnorm: 0.1}}", "bf16");
+}
+
+/* The gradients of all calls are added before they are sent, once. */
+static void also_of_layers_that_are_called_twice(void **state)
+{
+    (void)state;
+    expect_bits_of_one(SHARED, "adam", NULL);
+    expect_bits_of_one(SHARED, "{sgd: {global_clipnorm: 0.1}}", NULL);
 }
 
 static void also_on_the_reference_device(void **state)
@@ -382,6 +393,7 @@ int main(void)
         TEST(also_where_some_ranks_have_nothing_to_update),
         TEST(also_of_several_buckets_and_of_gradients_sent_as_bf16),
         TEST(also_of_wide_kernels),
+        cmocka_unit_test(also_of_layers_that_are_called_twice),
         cmocka_unit_test(also_on_the_reference_device),
         TEST(a_stopped_run_goes_on_with_other_ranks_and_with_the_work_divided_or_not),
         TEST(model_files_within_an_epoch_are_whole),

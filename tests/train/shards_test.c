@@ -26,6 +26,12 @@
 #define NORMALIZED                                                                          \
     "[{Dense: {units: 10, activation: relu}}, BatchNormalization, {Dropout: {rate: 0.3}}, " \
     "{Dense: {units: 3, activation: softmax}}]"
+#define SHARED                                                                            \
+    "[{Dense: {units: 128, activation: tanh}}, {Reshape: {target_shape: [8, 8, 2]}}, "    \
+    "{Conv2D: {filters: 2, kernel_size: 3, padding: same, activation: relu, name: a}}, "  \
+    "{BatchNormalization: {name: b}}, {Call: {layer: a}}, {Call: {layer: b}}, Flatten, "  \
+    "{Dense: {units: 128, activation: relu, name: c}}, {Dropout: {rate: 0.3, name: d}}, " \
+    "{Call: {layer: c}}, {Call: {layer: d}}, {Dense: {units: 3, activation: softmax}}]"
 /* Linear convolutions and a pooling of each. */
 #define PICTURES(pooling)                                                                  \
     "[{Dense: {units: 128}}, {Reshape: {target_shape: [8, 8, 2]}}, {Conv2D: {filters: 6, " \
@@ -217,6 +223,22 @@ static void bits_depend_on_the_number_of_shards_and_not_of_threads(void **state)
     cornu_model_close(other);
 }
 
+static void so_do_those_of_layers_that_are_called_twice(void **state)
+{
+    (void)state;
+    static const char compile[] = COMPILE("{sgd: {learning_rate: 0.05, clipnorm: 1.0}}");
+    cornu_model *models[4];
+    for (int i = 0; i < 4; i++)
+        models[i] = trained(SHARED, compile, FIT,
+                            (cornu_fit_options){.size = sizeof(cornu_fit_options),
+                                                .shards = i < 2 ? 1 : 4,
+                                                .where.threads = i % 2 ? 3 : 1});
+    assert_true(same_bits(models[0], models[1]));
+    assert_true(same_bits(models[2], models[3]));
+    for (int i = 0; i < 4; i++)
+        cornu_model_close(models[i]);
+}
+
 static void a_resumed_run_has_the_bits_of_a_whole_one(void **state)
 {
     (void)state;
@@ -284,6 +306,7 @@ int main(void)
         cmocka_unit_test(bits_depend_on_the_number_of_shards_and_not_of_threads),
         cmocka_unit_test_setup_teardown(a_resumed_run_has_the_bits_of_a_whole_one, scratch_open,
                                         scratch_close),
+        cmocka_unit_test(so_do_those_of_layers_that_are_called_twice),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,11 +36,21 @@ static const op *update_of(const plan *p, tensor_ref t)
     return NULL;
 }
 
+/* Is it read by other operations than UPDATE: by the sum over the calls of a shared layer? */
+static bool is_read(const plan *p, tensor_ref t)
+{
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0; k < OP_INPUTS_MAX && p->ops[i].kind != OP_UPDATE; k++)
+            if (p->ops[i].in[k] == t)
+                return true;
+    return false;
+}
+
 /* Gradients that are clipped by norm have to be there before the first step on any. */
 static bool steps_at_once(const plan *p, tensor_ref gradient)
 {
     const op *o = update_of(p, gradient);
-    return o && o->in[5] == NO_TENSOR;
+    return o && o->in[5] == NO_TENSOR && !is_read(p, gradient);
 }
 
 static bool other_is_forced(const gpu *g)
