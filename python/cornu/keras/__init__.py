@@ -4,7 +4,7 @@ from .._missing import missing
 from ..devices import device
 from . import _keras_names
 from . import (activations, backend, callbacks, config, datasets, distribution, initializers, layers, legacy, losses, metrics,
-               models, optimizers, preprocessing, saving, utils)
+               models, ops, optimizers, preprocessing, saving, utils)
 from .initializers import Initializer
 from .layers import Input, Layer
 from .losses import Loss
@@ -22,6 +22,6 @@ def version() -> str:
 
 
 __all__ = ["Initializer", "Input", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
-           "callbacks", "config", "datasets", "device", "distribution", "initializers", "layers", "legacy", "losses", "metrics", "models",
+           "callbacks", "config", "datasets", "device", "distribution", "initializers", "layers", "legacy", "losses", "metrics", "models", "ops",
            "optimizers", "preprocessing", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

@@ -54,6 +54,46 @@ class KerasTensor:
         """The shape, as older scripts ask for it."""
         return self.shape
 
+    # ---- operators: layers compute them
+
+    def __add__(self, other):
+        return _ops().add(self, other)
+
+    def __radd__(self, other):
+        return _ops().add(other, self)
+
+    def __sub__(self, other):
+        return _ops().subtract(self, other)
+
+    def __rsub__(self, other):
+        return _ops().subtract(other, self)
+
+    def __mul__(self, other):
+        return _ops().multiply(self, other)
+
+    def __rmul__(self, other):
+        return _ops().multiply(other, self)
+
+    def __truediv__(self, other):
+        return _ops().divide(self, other)
+
+    def __rtruediv__(self, other):
+        return _ops().divide(other, self)
+
+    def __neg__(self):
+        return _ops().negative(self)
+
+    def __abs__(self):
+        return _ops().absolute(self)
+
+    def __pow__(self, other):
+        if other == 2:
+            return _ops().square(self)
+        raise NotImplementedError(f"{self.name}: the power {other!r} is not in cornu; it takes 2")
+
+    def __getitem__(self, key):
+        raise NotImplementedError(f"{self.name}: slices of a tensor are not in cornu yet; expected layers that take it whole")
+
     def __array__(self, *_, **__):
         raise ValueError("a KerasTensor cannot be used as input to a NumPy function: it has no numbers yet; expected "
                          "layers of keras.layers, and Model.predict for numbers")
@@ -71,6 +111,12 @@ class KerasTensor:
 
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, sparse={self.sparse}, ragged={self.ragged}, name={self.name}>"
+
+
+def _ops():
+    from . import ops
+
+    return ops
 
 
 class Node:

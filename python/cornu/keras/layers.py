@@ -1,4 +1,5 @@
 """keras.layers: a class for each row of the library's table."""
+import inspect
 import json
 import random
 from typing import Any
@@ -403,7 +404,24 @@ def Input(shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, bat
 
 _made = make_classes("layers", Layer, __name__, globals(), extra=(KWARGS,))
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
-__all__ = ["Input", "InputLayer", "Layer", *_made, "deserialize", "experimental", "serialize"]
+
+
+def _function_of(cls: type) -> Any:
+    """Keras's function beside a merging class: a call of a new layer."""
+
+    def merge(inputs, *args, **kwargs):
+        return cls(*args, **kwargs)(inputs)
+
+    merge.__name__ = merge.__qualname__ = cls._row["name"]
+    merge.__doc__ = f"The tensor of {cls.__name__} on a list of tensors; the other arguments are the layer's."
+    given = list(cls.__signature__.parameters.values())
+    merge.__signature__ = inspect.Signature([inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD), *given])
+    return merge
+
+
+_functions = {cls._row["name"]: _function_of(cls) for cls in _classes.values() if cls._row["merges"]}
+globals().update(_functions)
+__all__ = ["Input", "InputLayer", "Layer", *_made, *_functions, "deserialize", "experimental", "serialize"]
 
 
 def _of_config(config: dict) -> Layer:
