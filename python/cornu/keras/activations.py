@@ -36,7 +36,8 @@ def _or_layer(name: str) -> Callable:
                     if value:
                         raise NotImplementedError(f"{function.__name__}: {key}={value!r} of a tensor is not in cornu")
                 options = {"activation": function.__name__}
-            return getattr(layers, name)(**options)(x)
+            kind = "LeakyReLU" if set(options) == {"negative_slope"} else name  # relu's slope is that layer's
+            return getattr(layers, kind)(**options)(x)
 
         return compute
 

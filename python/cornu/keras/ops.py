@@ -157,9 +157,19 @@ def shape(x) -> tuple:
     return x.shape if is_symbolic(x) else np.shape(x)
 
 
-_activations = [name for name in activations.__all__ if name not in ("deserialize", "get", "linear", "serialize")]
+def relu(x):
+    """x, and 0 below 0."""
+    return activations.relu(x)
+
+
+def gelu(x, approximate=True):
+    """x times the normal distribution's integral up to x; of tensors only with approximate=False."""
+    return activations.gelu(x, approximate)
+
+
+_activations = [name for name in activations.__all__ if name not in ("deserialize", "gelu", "get", "linear", "relu", "serialize")]
 globals().update({name: getattr(activations, name) for name in _activations})
 
-__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "expand_dims", "maximum", "mean", "minimum", "multiply",
-           "negative", "reshape", "shape", "square", "squeeze", "stack", "subtract", "true_divide", *_activations]
+__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "expand_dims", "gelu", "maximum", "mean", "minimum",
+           "multiply", "negative", "relu", "reshape", "shape", "square", "squeeze", "stack", "subtract", "true_divide", *_activations]
 __getattr__ = missing("cornu.keras.ops", __all__, _keras_names.ops)

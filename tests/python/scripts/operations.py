@@ -1,0 +1,45 @@
+"""Operators and functions on the tensors of a network, merging layers, and one model of each that is trained."""
+import keras
+import numpy as np
+from keras import layers, ops
+
+rng = np.random.default_rng(42)
+x, rows = rng.normal(0, 1, (6, 4, 4, 3)).astype("float32"), rng.normal(0, 1, (6, 8)).astype("float32")
+
+pictures = {
+    "arithmetic": lambda t: (2 * t + 1 - t / 4) * 0.5,
+    "reversed": lambda t: 1 - (-t),
+    "of two": lambda t: t * ops.relu(t) - t,
+    "absolute": lambda t: ops.absolute(t) + abs(t),
+    "square": lambda t: ops.square(t) + t ** 2,
+    "maximum": lambda t: ops.maximum(t, 0.3) + ops.maximum(t, -t),
+    "minimum": lambda t: ops.minimum(t, 0.3) + ops.minimum(t, 2 * t),
+    "clip": lambda t: ops.clip(t, -0.5, 1.5),
+    "reshape": lambda t: ops.reshape(t, (-1, 12, 4)),
+    "axes": lambda t: ops.squeeze(ops.expand_dims(ops.mean(t, axis=(1, 2)), -1), 2),
+    "concatenate": lambda t: ops.concatenate([t, ops.negative(t)], axis=2),
+    "stack": lambda t: ops.stack([ops.reshape(t, (-1, 48)), ops.reshape(t * 3, (-1, 48))], axis=-1),
+    "activations": lambda t: ops.sigmoid(t) + ops.tanh(t) + ops.softmax(t) + ops.silu(t) + ops.elu(t) + ops.leaky_relu(t, 0.1),
+    "keras.activations": lambda t: keras.activations.relu(t, negative_slope=0.2) + keras.activations.gelu(t),
+    "add": lambda t: layers.add([t, t, t]), "subtract": lambda t: layers.subtract([t, 2 * t]),
+    "multiply": lambda t: layers.multiply([t, t + 1]), "average": lambda t: layers.average([t, -3 * t]),
+    "greatest": lambda t: layers.maximum([t, -t, 0.5 * t]), "least": lambda t: layers.minimum([t, -t]),
+    "channels": lambda t: layers.concatenate([t, t * t], axis=-1), "rows": lambda t: layers.Concatenate(axis=1)([t, t]),
+    "gate": lambda t: layers.Multiply()([t, layers.GlobalAveragePooling2D(keepdims=True)(t)]),
+}
+results = {}
+for name, function in pictures.items():
+    begin = keras.Input((4, 4, 3))
+    results[name] = keras.Model(begin, function(begin)).predict(x, verbose=0)
+
+begin = keras.Input((8,))
+left = layers.Dense(6, activation="tanh", name="left")(begin)
+right = layers.Dense(6, name="right")(begin) / 2
+merged = layers.Concatenate()([layers.Subtract()([left, right]), layers.Maximum()([left, right]), left * right + 0.1])
+model = keras.Model(begin, layers.Dense(1, name="out")(layers.Minimum()([merged, 2 - merged])))
+model.set_weights([rng.normal(0, 0.5, w.shape) for w in model.get_weights()])
+model.compile("sgd", "mse")
+results["loss"] = model.fit(rows, rng.normal(0, 1, 6), batch_size=2, epochs=2, shuffle=False, verbose=0).history["loss"]
+results["weights"] = model.get_weights()
+results["arrays"] = [np.asarray(ops.add(rows, 1)), np.asarray(ops.maximum(rows, 0.2)), np.asarray(ops.reshape(rows, (-1, 4))),
+                     np.asarray(ops.concatenate([rows, rows], axis=1)), np.asarray(ops.clip(rows, -1, 1))]
