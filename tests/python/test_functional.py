@@ -110,7 +110,7 @@ def test_models_within_models_share_their_layers(net, samples):
         values = np.exp(net.predict(x, verbose=0))
         assert np.allclose(outer.predict(x, verbose=0), values / values.sum(-1, keepdims=True), atol=1e-6)
     other = keras.Input((8, 8, 1))
-    outer = keras.Model(other, layers.Dense(2, name="head")(net(other)))
+    outer = keras.Model(other, layers.Dense(2, activation="softmax", name="head")(net(other)))
     assert outer.layers[1] is net and outer.get_layer("branching") is net and same(outer.get_weights()[:6], net.get_weights())
     outer.compile("sgd", "sparse_categorical_crossentropy")
     before = net.get_weights()
