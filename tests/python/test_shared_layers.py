@@ -200,3 +200,13 @@ def test_layers_are_added_in_time_that_grows_with_their_number():
 
     seconds(50)
     assert seconds(800) < 20 * seconds(100) + 0.2
+
+
+def test_a_file_of_more_layers_is_refused_and_changes_nothing(trained, tmp_path):
+    """Keras would take the first layers, and drop the others without a word."""
+    trained.save_weights(tmp_path / "whole.weights.h5")
+    part = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(4, 3)])
+    before = part.get_weights()
+    with pytest.raises(ValueError, match="whole.weights.h5"):
+        part.load_weights(tmp_path / "whole.weights.h5")
+    assert same(part.get_weights(), before)
