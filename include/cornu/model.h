@@ -15,7 +15,8 @@ typedef struct cornu_weight_info {
     int rank;
     bool trainable; /* false: a statistic such as a moving mean, or its layer is frozen */
     int64_t shape[8];
-    int64_t count; /* number of floats */
+    int64_t count;  /* number of floats */
+    bool statistic; /* its layer computes it, such as a moving mean; it is never trained */
 } cornu_weight_info;
 
 CORNU_API int cornu_model_weight_count(const cornu_model *model);
@@ -44,7 +45,8 @@ CORNU_API cornu_status cornu_model_trainable(const cornu_model *model, const cha
                                              bool *trainable);
 
 /* Replace the loss and metrics of a compiled model, e.g. "{loss: mse, metrics: [mae]}". The
-   optimizer keeps its state; cornu_model_compile resets it. */
+   optimizer keeps its state; cornu_model_compile resets it. Layers that were frozen or thawed since
+   are so from now on, as after cornu_model_compile. */
 CORNU_API cornu_status cornu_model_change_loss(cornu_model *model, const char *options);
 /* Set the learning rate from the next step on; the optimizer must not have a schedule. May be
    called within the callbacks of cornu_fit. The callback learning_rate_schedule sets the rate

@@ -145,7 +145,21 @@ static PyObject *model_shapes(PyObject *object, PyObject *unused)
     return Py_BuildValue("(NN)", shape_tuple(in, in_rank), shape_tuple(out, out_rank));
 }
 
-/* [(name, shape, trainable)] */
+/* set_trainable(name, flag): of a layer, or (None) of the model and all its layers. */
+static PyObject *model_set_trainable(PyObject *object, PyObject *arguments)
+{
+    model_object *self = (model_object *)object;
+    const char *name;
+    int trainable;
+    if (!PyArg_ParseTuple(arguments, "zp", &name, &trainable) ||
+        !(self->within ? begin_reading : begin_work)(self))
+        return NULL;
+    cornu_status status = cornu_model_set_trainable(self->model, name, trainable != 0);
+    end_work(self);
+    return none_or_fail(status);
+}
+
+/* [(name, shape, trainable, statistic)] */
 static PyObject *model_weights(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -157,8 +171,8 @@ static PyObject *model_weights(PyObject *object, PyObject *unused)
         PyObject *row = NULL;
         cornu_status status = cornu_model_weight_info(m, i, &w);
         if (status == CORNU_OK)
-            row = Py_BuildValue("(sNO)", w.name, shape_tuple(w.shape, w.rank),
-                                w.trainable ? Py_True : Py_False);
+            row = Py_BuildValue("(sNOO)", w.name, shape_tuple(w.shape, w.rank),
+                                w.trainable ? Py_True : Py_False, w.statistic ? Py_True : Py_False);
         else
             fail(status);
         if (!row || PyList_SetItem(list, i, row) != 0)
@@ -351,6 +365,7 @@ static PyMethodDef model_methods[] = {
     {"compile", model_compile, METH_VARARGS, NULL},
     {"change_loss", model_change_loss, METH_VARARGS, NULL},
     {"set_learning_rate", model_set_learning_rate, METH_VARARGS, NULL},
+    {"set_trainable", model_set_trainable, METH_VARARGS, NULL},
     {"set_data", model_set_data, METH_VARARGS, NULL},
     {"initialize", model_initialize, METH_VARARGS, NULL},
     {"summary", model_summary, METH_NOARGS, NULL},

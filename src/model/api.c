@@ -215,7 +215,8 @@ cornu_status cornu_model_weight_info(const cornu_model *model, int index, cornu_
                              .name = v->name,
                              .rank = v->shape.rank,
                              .count = v->count,
-                             .trainable = v->trainable};
+                             .trainable = v->trainable,
+                             .statistic = v->statistic};
     for (int i = 0; i < v->shape.rank; i++)
         own.shape[i] = v->shape.dim[i];
     return STRUCT_WRITE("cornu_weight_info", info, &own);

@@ -126,6 +126,10 @@ cornu_status model_change_loss(cornu_model *m, const doc *section)
     m->loss = c.loss;
     memcpy(m->metrics, c.metrics, sizeof c.metrics);
     m->metric_count = c.metric_count;
+    if (!m->live) {
+        TRY(model_take_trainable(m));
+        m->has_trained = false;
+    }
     const position before = m->training.position;
     m->training.position = position_start(before.seed);
     m->training.position.iterations = before.iterations;

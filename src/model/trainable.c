@@ -36,16 +36,34 @@ static cornu_status add_slots(cornu_model *m)
     return CORNU_OK;
 }
 
-/* Move the values of old slots to the new ones of the same variables. */
+/* Move the values of old slots to the new ones of the same variables. Both are in the order of the
+   variables. */
 static void keep_values(cornu_model *m, variable *old, int count)
 {
-    for (int i = m->weight_count; i < m->variable_count; i++)
-        for (int k = 0; k < count; k++)
-            if (strcmp(old[k].name, m->variables[i].name) == 0) {
-                memory_free_aligned(m->variables[i].value);
-                m->variables[i].value = old[k].value;
-                old[k].value = NULL;
-            }
+    for (int i = m->weight_count, k = 0; i < m->variable_count; i++) {
+        variable *v = &m->variables[i];
+        while (k < count && (old[k].of < v->of || (old[k].of == v->of && old[k].slot < v->slot)))
+            k++;
+        if (k < count && strcmp(old[k].name, v->name) == 0) {
+            v->value = old[k].value;
+            old[k].value = NULL;
+        }
+    }
+}
+
+/* Give start values to the slots that have none. A start value of 0 needs no write. */
+static cornu_status start_values(cornu_model *m)
+{
+    for (int i = m->weight_count; i < m->variable_count; i++) {
+        variable *v = &m->variables[i];
+        random_stream unused = {0};
+        if (v->value)
+            continue;
+        TRY(memory_new_aligned((size_t)v->count * sizeof(float), v->name, &v->value));
+        if (v->initializer.kind != INITIALIZER_ZEROS)
+            initializer_fill(&v->initializer, &v->shape, &unused, v->value);
+    }
+    return CORNU_OK;
 }
 
 static cornu_status renew_slots(cornu_model *m)
@@ -58,9 +76,9 @@ static cornu_status renew_slots(cornu_model *m)
         memcpy(old, m->variables + m->weight_count, (size_t)count * sizeof *old);
     m->variable_count = m->weight_count;
     TRY_GOTO(add_slots(m));
-    if (m->initialized)
-        TRY_GOTO(model_start_slots(m));
     keep_values(m, old, count);
+    if (m->initialized)
+        TRY_GOTO(start_values(m));
 done:
     if (status != CORNU_OK) {
         model_drop_slots(m);

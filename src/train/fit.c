@@ -138,7 +138,8 @@ static void notice_trainable(const fit_run *run)
 {
     const cornu_model *m = run->state.model;
     if (model_trained_count(m) == 0)
-        fit_notice(&run->state, "%s: found no trainable weights: the training changes none of them",
+        fit_notice(&run->state,
+                   "%s: the model does not have any trainable weights: none of them changes",
                    m->name);
     if (model_trainable_waits(m))
         fit_notice(&run->state,

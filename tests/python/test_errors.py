@@ -114,7 +114,7 @@ MAKE = [
     (NotImplementedError, "kernel_regularizer", lambda: keras.layers.Dense(3, kernel_regularizer="l2")),
     (NotImplementedError, "data_format", lambda: keras.layers.Conv2D(3, 3, data_format="channels_first")),
     (NotImplementedError, "dtype", lambda: keras.layers.Dense(3, dtype="float16")),
-    (NotImplementedError, "trainable", lambda: keras.layers.Dense(3, trainable=False)),
+    (ValueError, "trainable", lambda: keras.layers.Dense(3, trainable="no")),
     (ValueError, "height, width, channels", lambda: keras.layers.Conv2D(3, 3)(keras.Input((3,)))),
     (ValueError, "units", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(-3)])),
     (ValueError, "rate", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dropout(1.5)])),

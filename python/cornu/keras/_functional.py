@@ -105,7 +105,7 @@ class GraphNetwork(Network):
 
     def _config_of_graph(self) -> dict:
         graph = self._graph
-        return {"name": self.name, "trainable": True,
+        return {"name": self.name, "trainable": self._trainable,
                 "layers": [{**plain(o), "name": o.name,
                             "inbound_nodes": [_node_config(graph, node) for node in graph.calls_of(o) if not node.is_input]}
                            for o in graph.operations],

@@ -55,11 +55,13 @@ class Network:
     name: str
     _compiled: dict | None
     _rate: float | None
+    _trainable: bool
     _inbound_nodes: list  # calls of the model on tensors
 
     def _begin_network(self) -> None:
         self._inbound_nodes = []
         self._model = None  # the library's, once it is made
+        self._told: list[bool] = []  # the flags `trainable` that it knows: the model's, then those of its layers
         self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
         # Data sections: the one in force, and that of the last fit, which a file keeps.
@@ -92,7 +94,34 @@ class Network:
         weights asks for _to_read or _to_train."""
         if self._model is None and self.built:
             self._make()
+        if self._model is not None:
+            self._tell_trainable()
         return self._model
+
+    def _tell_trainable(self) -> None:
+        """The library, where flags have changed."""
+        now = [self._trainable, *self._flags()]
+        if now == self._told:
+            return
+        if now[0] != self._told[0]:
+            self._model.set_trainable(None, now[0])
+        for layer in self._owners():
+            self._model.set_trainable(layer.name, layer._trainable)
+        self._told = now
+
+    def _flags(self) -> list[bool]:
+        return [layer._trainable for layer in self._owners()]
+
+    @property
+    def trainable(self) -> bool:
+        """Is it trained? Setting it sets all its layers; the next compile counts."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value) -> None:
+        self._trainable = bool(value)
+        for member in self._members():
+            member.trainable = value
 
     def _inputs_alone(self, calls: Calls) -> list:
         """Its inputs in the library's model, each a source."""
@@ -119,7 +148,7 @@ class Network:
         """Layers have changed: another model is made when it is needed."""
         if self._model is not None:
             self._classes = self._model.classes()
-        self._model, self._slots = None, []
+        self._model, self._slots, self._told = None, [], []
 
     def _make(self) -> None:
         self._prepare()
@@ -137,6 +166,7 @@ class Network:
         self._slots = [(layer, v, index) for layer in owners
                        for v, index in zip(layer._variables, numbers.get(layer.name, []))]
         self._model = handle
+        self._told = [True, *self._flags()]
         outputs = handle.shapes()[1][-1]
         if self._classes and len(self._classes) == (outputs if outputs > 1 else 2):  # else they name other outputs
             handle.set_classes(self._classes)
@@ -147,14 +177,14 @@ class Network:
     def _take(self, handle) -> None:
         """A model that is there: the layers' variables are its weights, by the layers' names."""
         by_layer: dict[str, list[Variable]] = {}
-        for index, (path, shape, trainable) in enumerate(handle.weights()):
-            variable = Variable(handle, index, path, shape, trainable)
-            by_layer.setdefault(path.rsplit("/", 1)[0], []).append(variable)
+        for index, row in enumerate(handle.weights()):
+            by_layer.setdefault(row[0].rsplit("/", 1)[0], []).append(Variable(handle, index, *row))
         for layer in self._owners():
             layer._variables = by_layer.get(layer.name, [])
         pairs = [(layer, v) for layer in self._owners() for v in layer._variables]
         self._slots = [(layer, v, v._index) for layer, v in pairs]
         self._model = handle
+        self._told = [self._trainable, *self._flags()]
         self._keep()
 
     def _keep(self, all_layers: bool = False) -> None:
@@ -216,14 +246,14 @@ class Network:
     @property
     def trainable_weights(self) -> list[Variable]:
         """The weights that training changes by gradients."""
-        return [v for v in self.weights if v.trainable]
+        return [v for v in self.weights if v.trainable] if self._trainable else []
 
     trainable_variables = trainable_weights
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
         """The others, such as moving means."""
-        return [v for v in self.weights if not v.trainable]
+        return [v for v in self.weights if not (v.trainable and self._trainable)]
 
     def get_weights(self) -> list[np.ndarray]:
         """Copies of all weights, in their order."""

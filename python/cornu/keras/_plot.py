@@ -76,7 +76,8 @@ def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_
     if show_dtype:
         cells.append(_CELL.format("Output dtype", "float32"))
     if show_trainable and layer.weights:
-        cells.append('<td bgcolor="forestgreen"><font point-size="14" color="white"><b>Trainable</b></font></td>')
+        color, told = ("forestgreen", "Trainable") if layer.trainable else ("firebrick", "Non-trainable")
+        cells.append(f'<td bgcolor="{color}"><font point-size="14" color="white"><b>{told}</b></font></td>')
     width = max(len(cells), 1)
     rows = [_HEAD.format(width, f"<b>{html.escape(layer.name)}</b> ({kind})" if show_name else f"<b>{kind}</b>")]
     activation = layer.__dict__.get("_config", {}).get("activation")

@@ -1,5 +1,6 @@
 """One call of fit, evaluate or predict: the library's callbacks to Keras's."""
 import json
+import warnings
 
 from . import callbacks as callbacks_module
 from ._progress import Progress, in_order
@@ -162,7 +163,9 @@ class FitRun:
         """The lines of the library's callbacks begin with the epoch; Keras's are silent unless they are to be verbose."""
         head, _, rest = line.partition(": ")
         if not head.startswith("Epoch "):
-            if self.progress.verbose:
+            if "trainable" in line:  # Keras warns, too
+                warnings.warn(line, stacklevel=2)
+            elif self.progress.verbose:
                 self.progress._write(f"cornu: {line}\n")
             return
         for callback in self.native:

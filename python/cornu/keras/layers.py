@@ -44,10 +44,22 @@ class Alone:
 class Variable:
     """A weight of a built model: numpy(), assign(), and an array wherever one is wanted."""
 
-    def __init__(self, model, index: int, path: str, shape: tuple, trainable: bool):
-        self._model, self._index, self.path, self.shape, self.trainable = model, index, path, shape, trainable
+    def __init__(self, model, index: int, path: str, shape: tuple, trainable: bool, statistic: bool):
+        self._model, self._index, self.path, self.shape = model, index, path, shape
+        self._trainable, self._statistic = trainable, statistic
         self.name = path.rsplit("/", 1)[-1]
         self.dtype = "float32"
+
+    @property
+    def trainable(self) -> bool:
+        """Is it changed by training? Moving averages and the like are not, nor weights of a frozen layer."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value) -> None:
+        if bool(value) != self._trainable:
+            raise NotImplementedError(f"{self.path}: trainable={bool(value)} of one weight is not in cornu; its layer's "
+                                      f"trainable is that of all its weights")
 
     def numpy(self) -> np.ndarray:
         """A copy of the weight's values."""
@@ -78,21 +90,23 @@ class Variable:
 
 # What every layer of Keras takes besides its own options, and where it may say nothing else.
 _NEUTRAL = [only(name, *choices) for name, choices in (
-    ("trainable", [True]), ("autocast", [True, False, None]), ("activity_regularizer", [None]), ("weights", [None]),
+    ("autocast", [True, False, None]), ("activity_regularizer", [None]), ("weights", [None]),
     ("dynamic", [False]), ("batch_size", [None]), ("robust_masking", [False]))]
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim")
 
 
-def _refuse_trainable(owner: str, value: Any) -> None:
-    if value is not True:
-        raise NotImplementedError(f"{owner}: trainable=False is not in cornu; all weights of a layer train")
+def check_trainable(owner: str, value: Any) -> bool:
+    """The flag that a layer or model is made with."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{owner}: Expected `trainable` to be a boolean. Received: trainable={value} (of type {type(value)})")
+    return value
 
 
 class Layer(Configured):
     """Base of all layers: options by Keras's names, weights once its model is built.
 
     Besides its own options each layer has name and, if it is the first of a model, input_shape (of a sample), input_dim or
-    batch_input_shape. dtype is always "float32" and trainable always True."""
+    batch_input_shape, and trainable. dtype is always "float32"."""
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
@@ -101,7 +115,7 @@ class Layer(Configured):
         shapes = {key: kwargs.pop(key, None) for key in _SHAPES if key not in own}
         name, dtype = kwargs.pop("name", None), kwargs.pop("dtype", None)
         check_dtype(owner, dtype)
-        _refuse_trainable(owner, kwargs.get("trainable", True))
+        trainable = check_trainable(owner, kwargs.pop("trainable", True))
         for option in _NEUTRAL:
             if option.name in kwargs and option.name not in own:
                 option.check(owner, kwargs.pop(option.name))
@@ -112,12 +126,14 @@ class Layer(Configured):
         if "pool_size" in self._config and self._config["strides"] is None:
             self._config["strides"] = self._config["pool_size"]
         self._begin(owner, name, _sample_shape(owner, shapes))
+        self._trainable = trainable
 
     def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"{owner}: name: found {name!r}; expected a string")
         self.name = name or automatic_name(self._row["name"])
         self._input_shape = input_shape
+        self._trainable = True
         self._variables: list[Variable] = []
         self._built_for: list[tuple] | None = None  # the shapes of its inputs
         self._alone: Alone | None = None  # where its weights stand while it is in no model
@@ -191,12 +207,15 @@ class Layer(Configured):
 
     @property
     def trainable(self) -> bool:
-        """True: all weights of a layer train."""
-        return True
+        """Is it trained? False freezes it, from the next compile on: its weights have no gradients, and batch
+        normalization uses its moving averages."""
+        return self._trainable
 
     @trainable.setter
     def trainable(self, value) -> None:
-        _refuse_trainable(self.name, bool(value))
+        self._trainable = bool(value)
+        for variable in self._variables:
+            variable._trainable = self._trainable and not variable._statistic
 
     @property
     def weights(self) -> list[Variable]:
@@ -234,7 +253,7 @@ class Layer(Configured):
 
     def get_config(self) -> dict:
         """The constructor's arguments, as JSON values."""
-        return {"name": self.name, "trainable": True, "dtype": "float32", **plain(self._config)}
+        return {"name": self.name, "trainable": self._trainable, "dtype": "float32", **plain(self._config)}
 
     @classmethod
     def from_config(cls, config: dict):
@@ -244,7 +263,7 @@ class Layer(Configured):
 
     def _describe(self) -> dict:
         """As to_json has it."""
-        config = {"name": self.name}
+        config = {"name": self.name, "trainable": self._trainable}
         for option in self._options:
             if option.type not in ("ignored", "neutral"):
                 config[option.name] = plain(self._config[option.name])

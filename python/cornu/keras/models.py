@@ -30,7 +30,7 @@ from . import optimizers as optimizers_module
 from ._progress import Progress, verbosity
 from .callbacks import History
 from .distribution import process_index
-from .layers import InputLayer, Layer, Variable, check_training, deserialize, draw_seed
+from .layers import InputLayer, Layer, Variable, check_trainable, check_training, deserialize, draw_seed
 from . import _keras_names
 
 
@@ -68,7 +68,7 @@ class Model(GraphNetwork):
         self._begin_graph(inputs, outputs)
 
     def _begin_model(self, name: str | None, trainable: bool) -> None:
-        only("trainable", True).check(type(self).__name__, trainable)
+        self._trainable = check_trainable(type(self).__name__, trainable)
         self.name = name or automatic_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower())
         self._compiled: dict | None = None
         self._compiled_with: Any = None  # the optimizer whose state the library's model has
@@ -117,7 +117,7 @@ class Model(GraphNetwork):
         if "input_layers" not in config:
             raise ValueError(f"{config.get('name')}: found no input_layers; expected the configuration of a functional model")
         inputs, outputs = tensors_of_config(config, _operation_of)
-        return cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+        return cls(inputs=inputs, outputs=outputs, name=config.get("name"), trainable=config.get("trainable", True))
 
     def to_json(self, **kwargs) -> str:
         """Keras's JSON of the network, as model_from_json takes it."""
@@ -545,7 +545,7 @@ class Model(GraphNetwork):
         except (ValueError, OSError):
             return False
         rows = other.weights()
-        if [row[1:] for row in rows] != [row[1:] for row in self._handle.weights()]:
+        if [row[1] for row in rows] != [row[1] for row in self._handle.weights()]:
             return False
         for index, (variable, row) in enumerate(zip(self.weights, rows)):
             variable.assign(Variable(other, index, *row).numpy())
@@ -595,7 +595,7 @@ class Sequential(Chain, Model):
     def get_config(self) -> dict:
         """Name and layers, as from_config takes them."""
         layers = ([self._input] if self._input else []) + self._layers
-        return {"name": self.name,
+        return {"name": self.name, "trainable": self._trainable,
                 "layers": [{"class_name": type(l).__name__, "config": l.get_config()} for l in layers]}
 
     @classmethod
