@@ -176,6 +176,8 @@ int train_prepare(const train_options *o, cornu_model *model)
         status = exit_status(cornu_model_set_class_names(model, NULL, 0));
     if (status == STATUS_OK && o->init)
         status = exit_status(cornu_model_load_weights_as(model, o->init, &weights));
+    for (int i = 0; status == STATUS_OK && i < o->freeze.count; i++)
+        status = exit_status(cornu_model_set_trainable(model, o->freeze.item[i], false));
     return status;
 }
 

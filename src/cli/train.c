@@ -41,6 +41,8 @@ static void make_table(train_options *o, option table[TABLE_MOST])
         {"skip", "LAYER", "of --init: leave this layer out, whose weights do not fit", OPTION_LIST,
          &o->skip, 0, 0},
         {"names", "torch", "they are a state_dict of PyTorch's", OPTION_TEXT, &o->names, 0, 0},
+        {"freeze", "LAYER", "do not train this layer, as its trainable: false", OPTION_LIST,
+         &o->freeze, 0, 0},
         FILE_OPTIONS(o->fit) /* what is written */
         {"no-save", NULL, "write no model; else a new file here, at the end or on Ctrl-C",
          OPTION_FLAG, &o->no_save, 0, 0},
@@ -97,6 +99,9 @@ static bool parse(const option *table, int argc, char **argv, train_options *o, 
                              o->fraction.text);
     else if (o->skip.count && !o->init)
         *status = fail_usage(&command_train, "found --skip alone; expected --init FILE, too");
+    else if (!sweeps && o->freeze.count && o->resume)
+        *status = fail_usage(&command_train, "found --freeze and --resume; expected one of them, "
+                                             "as the model file holds its frozen layers");
     else if (o->names && !o->init)
         *status = fail_usage(&command_train, "found --names alone; expected --init FILE, too");
     else if (o->fit.log_steps && !o->fit.log)
@@ -177,8 +182,8 @@ static void choose_path(training *t)
 static bool stays_behind(const char *name)
 {
     static const char *const names[] = {
-        "shards", "gradient-dtype", "seed",    "learning-rate", "classes", "init", "skip",
-        "names",  "save",           "no-save", "resume",        "sweep",   "jobs"};
+        "shards", "gradient-dtype", "seed", "learning-rate", "classes", "init",  "skip",
+        "freeze", "names",          "save", "no-save",       "resume",  "sweep", "jobs"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

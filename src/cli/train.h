@@ -9,7 +9,7 @@ typedef struct train_options {
     const char *data, *init, *names, *resume, *html, *classes;
     int64_t jobs;
     real_number learning_rate, max_time, fraction;
-    text_list sweep, skip;
+    text_list sweep, skip, freeze;
     cornu_fit_options fit; /* options that are passed to the library unchanged */
     data_choice files;
     bool plot, quiet, no_save, exact;

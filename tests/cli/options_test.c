@@ -84,6 +84,7 @@ static const row rows[] = {
     {"train", "classes", TRAIN, "--classes old", SAYS, "--classes: found \"old\"; expected new"},
     {"train", "init", SAVE, "--init start.safetensors", CONTENT, "m.safetensors"},
     {"train", "skip", SAVE " --init start.safetensors", "--skip dense", CONTENT, "m.safetensors"},
+    {"train", "freeze", SAVE, "--freeze dense", CONTENT, "m.safetensors"},
     {"train", "names", TRAIN " --init start.safetensors", "--names torch", SAYS, "expected names that end in weight"},
     {"train", "no-save", TRAIN, "--no-save", MAKES, "small.safetensors"},
     {"train", "max-time", TRAIN, "--max-time 0.00001s", SAYS, "--max-time 0.00001s: stopped after step 1 of epoch 1, saved small"},
