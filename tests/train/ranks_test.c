@@ -11,6 +11,7 @@
 #include "support/runs.h"
 #include "support/scratch.h"
 #include "train/session.h"
+#include <cornu/model.h>
 #include <cornu/parallel.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,6 +47,8 @@ typedef struct training {
     int stopper;
     int64_t shards;
     const char *gradient_dtype;
+    const char *const *frozen; /* NULL-ended names of layers; NULL: none */
+    bool divides;
     char output[1100]; /* folder of the callbacks' files */
     int odd;           /* the rank that does otherwise; -1: none */
     void (*otherwise)(cornu_fit_options *o, int *samples);
@@ -59,7 +62,10 @@ static cornu_status open_model(const training *t, cornu_model **model)
         return cornu_model_open(t->resume, model);
     static const char text[] =
         "model: {input: [8], layers: " LAYERS "}\ncompile: " COMPILE "\nfit: " FIT "\n";
-    return cornu_model_parse(text, "test", model);
+    cornu_status status = cornu_model_parse(text, "test", model);
+    for (int i = 0; status == CORNU_OK && t->frozen && t->frozen[i]; i++)
+        status = cornu_model_set_trainable(*model, t->frozen[i], false);
+    return status;
 }
 
 static cornu_status train(cornu_ranks *ranks, void *context)
@@ -73,6 +79,7 @@ static cornu_status train(cornu_ranks *ranks, void *context)
                            .output = t->output,
                            .shards = t->shards,
                            .gradient_dtype = t->gradient_dtype,
+                           .shard_optimizer = t->divides,
                            .resume = t->resume != NULL,
                            .user = &left};
     if (t->stop_after && rank == t->stopper)
@@ -165,6 +172,30 @@ static void bits_do_not_depend_on_the_number_of_ranks(void **state)
 }
 
 /* Rounded gradients are others, but not by who adds them; statistics are not rounded. */
+/* Their gradients are not there to be summed, nor a frozen normalization's statistics; with all
+   layers frozen nothing is. */
+static void frozen_layers_have_no_part_in_what_ranks_send(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"dense", "batch_normalization", NULL};
+    static const char *const all[] = {"dense", "batch_normalization", "dense_1", NULL};
+    const char *device = getenv("CORNU_TEST_DEVICES");
+    const bool host = !device || strchr(device, ':') == NULL;
+    rank_result results[RANK_THREADS_MOST];
+    for (int i = 0; i < (host ? 4 : 2); i++) {
+        training one = {.odd = -1, .shards = 2, .frozen = i % 2 ? all : some};
+        training two = {.odd = -1, .shards = 2, .frozen = one.frozen, .divides = i >= 2};
+        run_all(1, &one, results);
+        rank_threads_expect(results, 1, CORNU_OK);
+        run_all(2, &two, results);
+        rank_threads_expect(results, 2, CORNU_OK);
+        assert_true(same_bits(one.models[0], two.models[0]));
+        assert_true(same_bits(one.models[0], two.models[1]));
+        close_all(&one);
+        close_all(&two);
+    }
+}
+
 static void nor_do_those_of_gradients_sent_as_bf16(void **state)
 {
     (void)state;
@@ -374,6 +405,7 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(bits_do_not_depend_on_the_number_of_ranks),
+        IN_FOLDER(frozen_layers_have_no_part_in_what_ranks_send),
         IN_FOLDER(nor_do_those_of_gradients_sent_as_bf16),
         IN_FOLDER(a_gradient_dtype_is_kept_and_checked),
         IN_FOLDER(there_are_as_many_shards_as_ranks_unless_said_otherwise),
