@@ -110,7 +110,8 @@ static cornu_status input_order(const model_node *n, int64_t (*orders)[3], int64
                                "%s: merges flattened images with others, whose numbers PyTorch has "
                                "in another order; expected to merge them before they are flattened",
                                n->layer->name);
-    if (flat[2] > 0 && flat[0] * flat[1] * flat[2] != shape_elements(&n->out))
+    if (n->layer->kind->merges && flat[2] > 0 &&
+        flat[0] * flat[1] * flat[2] != shape_elements(&n->out))
         return status_fail(CORNU_UNSUPPORTED,
                            "%s: makes another number of outputs of flattened images, whose numbers "
                            "PyTorch has in another order; expected to merge them before they are "
