@@ -103,10 +103,21 @@ def test_cifar10_cnn(run, tmp_path):
     assert (tmp_path / "chart.png").exists() or "no chart" in told
 
 
+def test_cifar10_resnet(run):
+    told = run("cifar10_resnet.py", "--epochs", 1, "--samples", 64)
+    assert "274,442" in told and "273,066" in told and "Connected to" in told and "val_accuracy: " in told
+    assert "features of ten images (10, 64)" in told
+
+
+def test_mnist_unet(run):
+    told = run("mnist_unet.py", "--epochs", 1, "--samples", 64)
+    assert "Connected to" in told and "val_loss: " in told and "with the noise, 0." in told
+
+
 def test_only_the_import_is_cornus():
     """Every line that names cornu is an import, so that tensorflow's in its place is all that a reader changes."""
     scripts = sorted(EXAMPLES.glob("*.py"))
-    assert len(scripts) == 5
+    assert len(scripts) == 7
     for script in scripts:
         lines = [line for line in script.read_text().splitlines() if "cornu" in line]
         assert lines and all(line.startswith(("import cornu as tf", "from cornu")) for line in lines)
