@@ -157,11 +157,6 @@ static bool wants(const bench_options *options, const char *name)
     return false;
 }
 
-bool bench_is_recipe(const char *workload)
-{
-    return strpbrk(workload, "./") != NULL;
-}
-
 cornu_status bench_choose(const bench_options *options, bench_workload **out)
 {
     size_t count = 1;

@@ -47,8 +47,6 @@ typedef struct bench_options {
    Call bench_report_free also after a failure. */
 cornu_status bench_run(const bench_options *options, bench_report *report);
 
-/* Is it the path of a recipe, rather than a name? */
-bool bench_is_recipe(const char *workload);
 /* The workloads that the options ask for, name NULL at the end: those of the table in its order,
    then recipes. The caller frees them; their names are the table's and the options'. */
 cornu_status bench_choose(const bench_options *options, struct bench_workload **out);

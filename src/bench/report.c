@@ -122,6 +122,11 @@ const bench_workload *bench_workload_named(const char *name)
     return NULL;
 }
 
+bool bench_is_recipe(const char *workload)
+{
+    return strpbrk(workload, "./") != NULL;
+}
+
 /* ---- the machine ---------------------------------------------------------------------------- */
 
 /* Remove every `what` from `line`. */

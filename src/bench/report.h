@@ -23,6 +23,8 @@ typedef struct bench_workload {
 extern const bench_workload bench_workloads[]; /* name NULL at the end */
 /* NULL: none. */
 const bench_workload *bench_workload_named(const char *name);
+/* Is it the path of a recipe, rather than a name? */
+bool bench_is_recipe(const char *workload);
 
 /* Published figures: published.def. */
 typedef struct published_figure {
