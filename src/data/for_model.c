@@ -19,10 +19,43 @@ static shape without_trailing_ones(const shape *s)
     return t;
 }
 
+/* The inputs (or targets) that the samples have, against those that the model has. */
+static cornu_status check_count(const cornu_model *model, int found, int expected, const char *what,
+                                const char *kind)
+{
+    if (found == expected)
+        return CORNU_OK;
+    return status_fail(
+        CORNU_INVALID,
+        "%s: found %d %s%s a sample; the model %s has %d: expected an array for each", what, found,
+        kind, PLURAL(found, "", "s"), model->name, expected);
+}
+
+/* The shapes of several inputs. Their numbers are those of the rows. */
+static cornu_status check_parts(const cornu_model *model, const sample_arrays *arrays,
+                                const char *what)
+{
+    char found[128], expected[128];
+    for (int i = 0; i < model->input_count; i++) {
+        const shape *wanted = model_input_shape(model, i);
+        const shape data = without_trailing_ones(&arrays->input[i]),
+                    input = without_trailing_ones(wanted);
+        if (!shape_equal(&data, &input))
+            return status_fail(CORNU_INVALID,
+                               "%s: found samples of shape %s for the input %s; expected %s", what,
+                               shape_show(&arrays->input[i], false, found),
+                               model_input_name(model, i), shape_show(wanted, false, expected));
+    }
+    return CORNU_OK;
+}
+
 static cornu_status check_inputs(const cornu_model *model, const sample_block *block,
                                  const char *what)
 {
     char found[128], expected[128];
+    TRY(check_count(model, sample_inputs(block), model->input_count, what, "input"));
+    if (model->input_count > 1)
+        TRY(check_parts(model, block->arrays, what));
     shape data = without_trailing_ones(&block->x_shape),
           input = without_trailing_ones(&model->input);
     if (!shape_equal(&data, &input))
@@ -80,9 +113,11 @@ static cornu_status check_weights(const sample_block *block, const char *what)
 
 static cornu_status check_metrics(const cornu_model *model)
 {
-    const loss_kind *taken = loss_kind_of(model->loss.id);
-    int64_t outputs = model->output.rank > 0 ? model->output.dim[model->output.rank - 1] : 1;
     for (int i = 0; i < model->metric_count; i++) {
+        const int output = model->metrics[i].output;
+        const loss_kind *taken = loss_kind_of(model->outputs[output].loss.id);
+        const shape *s = model_output_shape(model, output);
+        int64_t outputs = s->rank > 0 ? s->dim[s->rank - 1] : 1;
         const metric_kind *kind = metric_kind_of(model->metrics[i].id);
         if (outputs > 1 && kind->sparse != taken->sparse)
             return status_fail(
@@ -94,17 +129,62 @@ static cornu_status check_metrics(const cornu_model *model)
     return CORNU_OK;
 }
 
+/* The targets of one of several outputs, which begin at `at` in each row of `row` numbers. */
+static cornu_status check_target_part(const cornu_model *model, int output,
+                                      const sample_block *block, int64_t at, const char *what)
+{
+    char found[128], expected[128];
+    const shape wanted = model_target_shape(model, output), *data = &block->arrays->target[output],
+                *s = model_output_shape(model, output);
+    const int64_t count = shape_elements(&wanted), row = shape_elements(&block->y_shape),
+                  classes = s->dim[s->rank - 1];
+    const bool sparse = loss_kind_of(model->outputs[output].loss.id)->sparse;
+    if (shape_elements(data) != count)
+        return status_fail(
+            CORNU_INVALID,
+            "%s: found targets of shape %s for the output %s; its loss %s expects %s", what,
+            shape_show(data, false, found), model_output_name(model, output),
+            loss_kind_of(model->outputs[output].loss.id)->name,
+            sparse ? "class numbers" : shape_show(&wanted, false, expected));
+    const float *y = (const float *)block->y + at;
+    for (int64_t i = 0; sparse && i < block->count * count; i++) {
+        const float label = y[i / count * row + i % count];
+        if (!(label >= 0 && label < (float)classes && label == floorf(label)))
+            return status_fail(CORNU_INVALID,
+                               "%s: found label %g of the output %s in sample %jd; expected 0 to "
+                               "%jd",
+                               what, (double)label, model_output_name(model, output),
+                               (intmax_t)(i / count), (intmax_t)(classes - 1));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status check_target_parts(const cornu_model *model, const sample_block *block,
+                                       const char *what)
+{
+    int64_t at = 0;
+    for (int i = 0; i < model->output_count; i++) {
+        const shape wanted = model_target_shape(model, i);
+        TRY(check_target_part(model, i, block, at, what));
+        at += shape_elements(&wanted);
+    }
+    return check_values(block, what);
+}
+
 static cornu_status check_targets(const cornu_model *model, const sample_block *block,
                                   const char *what)
 {
     char found[128], expected[128];
-    const loss_kind *taken = loss_kind_of(model->loss.id);
+    const loss_kind *taken = loss_kind_of(model_loss(model)->id);
     const shape *output = &model->output;
     int64_t outputs = output->rank > 0 ? output->dim[output->rank - 1] : 1;
     bool numbers = block->y_type == SAMPLE_I32;
     if (!block->y)
         return status_fail(CORNU_INVALID, "%s: found no targets; the loss %s expects them", what,
                            taken->name);
+    TRY(check_count(model, sample_targets(block), model->output_count, what, "target"));
+    if (model->output_count > 1)
+        return check_target_parts(model, block, what);
     if ((numbers || taken->sparse) && shape_elements(output) != outputs)
         return status_fail(CORNU_INVALID,
                            "%s: found a class number a sample; the model's output %s expects more",

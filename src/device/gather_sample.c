@@ -108,15 +108,20 @@ static cornu_status check_inputs(const plan *p, const step_input *input)
     return CORNU_OK;
 }
 
+/* Some of a sample's targets. */
+typedef struct target_range {
+    int64_t row, first, count; /* targets of a sample, and of those */
+} target_range;
+
 /* Check the class numbers of the batch's samples against the network's outputs. */
-static cornu_status check_classes(const plan *p, const step_input *input, int64_t per_sample,
+static cornu_status check_classes(const plan *p, const step_input *input, target_range of,
                                   int64_t classes)
 {
     const int32_t *labels = input->samples->y;
     const float *values = input->samples->y;
     for (int64_t i = 0; i < p->batch; i++) {
-        for (int64_t k = 0; k < per_sample; k++) {
-            int64_t at = input->index[i] * per_sample + k;
+        for (int64_t k = 0; k < of.count; k++) {
+            int64_t at = input->index[i] * of.row + of.first + k;
             bool whole = input->samples->y_type == SAMPLE_I32;
             double label = whole ? (double)labels[at] : (double)values[at];
             if (!(label >= 0 && label < (double)classes))
@@ -130,6 +135,28 @@ static cornu_status check_classes(const plan *p, const step_input *input, int64_
     return CORNU_OK;
 }
 
+/* Targets of several outputs: a row of numbers, in which class numbers have a place each. */
+static cornu_status check_each_target(const plan *p, const step_input *input)
+{
+    const cornu_model *m = p->model;
+    const sample_block *s = input->samples;
+    const int64_t row = p->tensors[p->target].count / p->batch;
+    int64_t at = 0;
+    if (s->y_type != SAMPLE_F32 || shape_elements(&s->y_shape) != row)
+        return status_fail(CORNU_INVALID,
+                           "targets: found those of one output; expected %lld values a sample, for "
+                           "%d outputs",
+                           (long long)row, m->output_count);
+    for (int i = 0; i < m->output_count; i++) {
+        const shape target = model_target_shape(m, i), *output = model_output_shape(m, i);
+        const int64_t n = shape_elements(&target);
+        if (loss_kind_of(m->outputs[i].loss.id)->sparse)
+            TRY(check_classes(p, input, (target_range){row, at, n}, output->dim[output->rank - 1]));
+        at += n;
+    }
+    return CORNU_OK;
+}
+
 cornu_status gather_check(const plan *p, const step_input *input)
 {
     TRY(check_inputs(p, input));
@@ -138,6 +165,8 @@ cornu_status gather_check(const plan *p, const step_input *input)
     const sample_block *s = input->samples;
     if (!s->y)
         return status_fail(CORNU_INVALID, "samples: found no targets; the loss needs them");
+    if (p->model->output_count > 1)
+        return check_each_target(p, input);
     int64_t count, columns;
     target_size(p, &count, &columns);
     int64_t rows = count / columns, found = shape_elements(&s->y_shape);
@@ -148,10 +177,10 @@ cornu_status gather_check(const plan *p, const step_input *input)
                            (long long)expected);
     const tensor *output = &p->tensors[p->output];
     int64_t outputs = output->shape.dim[output->shape.rank - 1];
-    if (loss_kind_of(p->model->loss.id)->sparse)
-        return check_classes(p, input, rows, outputs);
+    if (loss_kind_of(model_loss(p->model)->id)->sparse)
+        return check_classes(p, input, (target_range){rows, 0, rows}, outputs);
     if (s->y_type == SAMPLE_I32 && columns > 1)
-        return check_classes(p, input, rows, columns);
+        return check_classes(p, input, (target_range){rows, 0, rows}, columns);
     return CORNU_OK;
 }
 

@@ -165,19 +165,24 @@ static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, con
     return automatic_name(m, kind->base_name, &l->name);
 }
 
+static bool is_input(const layer_kind *kind)
+{
+    return strcmp(kind->name, "InputLayer") == 0;
+}
+
 /* Before its first layer, a model gets its InputLayer; `said` is the shape that the layer gives. */
 static cornu_status start_input(cornu_model *m, const layer_kind *kind, const doc *at,
                                 const shape *said)
 {
-    bool is_input = strcmp(kind->name, "InputLayer") == 0;
-    if (is_input && m->layer_count > 0)
-        return doc_fail(at, "found a second InputLayer; expected one, as the first layer");
-    if (is_input)
+    if (is_input(kind) && m->input_count >= MODEL_ENDS_MAX)
+        return doc_fail(at, "found more than %d inputs; expected at most that many",
+                        MODEL_ENDS_MAX);
+    if (is_input(kind))
         return CORNU_OK;
     if (m->layer_count == 0 && said->rank == 0)
         return doc_fail(at, "the model has no input shape; expected `input: [28, 28, 1]` beside "
                             "`layers`, or an InputLayer");
-    return m->layer_count == 0 ? model_set_input(m, said) : CORNU_OK;
+    return m->layer_count == 0 ? model_add_input(m, NULL, said) : CORNU_OK;
 }
 
 static cornu_status check_input_shape(const cornu_model *m, const doc *at, const shape *said,
@@ -189,6 +194,18 @@ static cornu_status check_input_shape(const cornu_model *m, const doc *at, const
     return doc_fail(at, "found input shape %s; expected that of the layer before, %s",
                     shape_show(said, false, found),
                     shape_show(&m->nodes[inputs[0]].out, false, expected));
+}
+
+/* The last node, a call of `l`, has come: an input, or the model's output. */
+static void add_end(cornu_model *m, const layer *l)
+{
+    if (is_input(l->kind))
+        m->inputs[m->input_count++] = m->node_count - 1;
+    if (!m->outputs_chosen) {
+        m->output_count = 1;
+        m->outputs[0] = (model_output){.node = m->node_count - 1, .weight = 1};
+    }
+    model_set_shapes(m);
 }
 
 /* Append a node: a call of `l` on the outputs of these nodes. */
@@ -207,7 +224,7 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
     memcpy(n.inputs, inputs, (size_t)count * sizeof *inputs);
     m->nodes[m->node_count++] = n;
     l->call_count++;
-    m->output = *out;
+    add_end(m, l);
     m->functional |= model_branches(m);
     m->settled = false;
     return CORNU_OK;
@@ -215,8 +232,11 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
 
 static cornu_status check_input_count(const layer *l, int count)
 {
-    if (l->kind->merges ? count >= 1 : count == 1)
+    if (is_input(l->kind) ? count == 0 : l->kind->merges ? count >= 1 : count == 1)
         return CORNU_OK;
+    if (is_input(l->kind))
+        return status_fail(CORNU_INVALID, "found %d input%s; expected none: samples are its input",
+                           count, count == 1 ? "" : "s");
     return status_fail(CORNU_INVALID, "found %d input%s; expected one%s", count,
                        count == 1 ? "" : "s", l->kind->merges ? " or more" : "");
 }
@@ -230,7 +250,7 @@ static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const
     for (int i = 0; i < call->inputs; i++)
         in[i] = m->nodes[inputs[i]].out;
     call->in = in;
-    cornu_status status = m->node_count > 0 ? check_input_count(l, call->inputs) : CORNU_OK;
+    cornu_status status = check_input_count(l, call->inputs);
     if (status == CORNU_OK)
         status = l->kind->declare(l, call);
     if (status == CORNU_OK)
@@ -258,8 +278,6 @@ static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int 
         m->weight_count = m->variable_count;
         return status;
     }
-    if (m->layer_count == 0)
-        m->input = call.out;
     m->layers[m->layer_count++] = l;
     m->initialized = false;
     return CORNU_OK;
@@ -309,7 +327,7 @@ cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const cha
     layer_call call = {.inputs = count};
     char *own = NULL;
     TRY(check_room(m, at));
-    if (l->node == 0)
+    if (is_input(l->kind))
         return doc_fail(at, "%s: found a second call of the input; expected one of a layer",
                         l->name);
     TRY(declare(m, l, at, inputs, &call));
@@ -329,16 +347,18 @@ static cornu_status fail_found(const doc *d, const char *expected)
     return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
 }
 
-static cornu_status fail_name(const cornu_model *m, const doc *at, const char *name)
+/* `before`: " before this one", where a layer names its inputs; else "". */
+static cornu_status fail_name(const cornu_model *m, const doc *at, const char *name,
+                              const char *before)
 {
     const char *names[MODEL_LAYERS_MAX];
     for (int i = 0; i < m->node_count; i++)
         names[i] = m->nodes[i].name;
     const int nearest = name_nearest(name, names, m->node_count);
     if (nearest >= 0)
-        return doc_fail(at, "found no layer \"%s\" before this one; did you mean %s?", name,
+        return doc_fail(at, "found no layer \"%s\"%s; did you mean %s?", name, before,
                         names[nearest]);
-    return doc_fail(at, "found no layer \"%s\" before this one; expected the `name` of one", name);
+    return doc_fail(at, "found no layer \"%s\"%s; expected the `name` of one", name, before);
 }
 
 static cornu_status find_layer(const cornu_model *m, const doc *at, const char *name, layer **out)
@@ -348,37 +368,57 @@ static cornu_status find_layer(const cornu_model *m, const doc *at, const char *
             *out = m->layers[i];
             return CORNU_OK;
         }
-    return fail_name(m, at, name);
+    return fail_name(m, at, name, " before this one");
 }
 
-static cornu_status find_node(const cornu_model *m, const doc *at, int *out)
+static cornu_status find_node(const cornu_model *m, const doc *at, const char *before, int *out)
 {
     const char *name = doc_string(at);
     if (!name)
-        return fail_found(at, "the name of a layer before this one");
+        return fail_found(at,
+                          *before ? "the name of a layer before this one" : "the name of a layer");
     for (int i = 0; i < m->node_count; i++)
         if (strcmp(m->nodes[i].name, name) == 0) {
             *out = i;
             return CORNU_OK;
         }
-    return fail_name(m, at, name);
+    return fail_name(m, at, name, before);
 }
 
 /* The nodes whose outputs a layer reads: those that its options name, or the last one. The caller
    frees them. */
-static cornu_status read_inputs(const cornu_model *m, const doc *options, int **nodes, int *count)
+static cornu_status read_inputs(const cornu_model *m, const layer_kind *kind, const doc *options,
+                                int **nodes, int *count)
 {
     const doc *names = doc_get(options, "inputs");
+    const int usual = m->node_count > 0 && !is_input(kind);
     const bool one = doc_string(names) != NULL;
     if (names && !one && (names->type != DOC_LIST || names->count == 0))
         return fail_found(names, "a list of names of layers before this one");
-    *count = names && !one ? names->count : m->node_count > 0;
+    *count = one ? 1 : names ? names->count : usual;
     TRY(memory_new((size_t)*count, sizeof **nodes, "inputs", nodes));
     for (int i = 0; names && i < *count; i++)
-        TRY(find_node(m, one ? names : names->items[i], *nodes + i));
+        TRY(find_node(m, one ? names : names->items[i], " before this one", *nodes + i));
     if (!names && *count > 0)
         **nodes = m->node_count - 1;
     return CORNU_OK;
+}
+
+cornu_status model_name_outputs(cornu_model *m, const doc *names)
+{
+    cornu_status status;
+    const bool one = doc_string(names) != NULL;
+    int *nodes = NULL;
+    if (!one && (names->type != DOC_LIST || names->count == 0))
+        return fail_found(names, "a list of names of layers");
+    const int count = one ? 1 : names->count;
+    TRY_GOTO(memory_new((size_t)count, sizeof *nodes, "outputs", &nodes));
+    for (int i = 0; i < count; i++)
+        TRY_GOTO(find_node(m, one ? names : names->items[i], "", &nodes[i]));
+    TRY_GOTO(model_choose_outputs(m, names, nodes, count));
+done:
+    free(nodes);
+    return status;
 }
 
 cornu_status model_refuse_nested(const doc *at, const char *class_name)
@@ -452,7 +492,7 @@ static cornu_status append_call(cornu_model *m, const doc *at, const doc *option
     TRY(config_check_keys("Call", options, call_fields, NULL));
     TRY(config_read("Call", at, options, call_fields, &c));
     TRY(find_layer(m, doc_get(options, "layer"), c.layer, &l));
-    TRY_GOTO(read_inputs(m, options, &inputs, &count));
+    TRY_GOTO(read_inputs(m, l->kind, options, &inputs, &count));
     TRY_GOTO(model_call_again(m, l, at, c.name, inputs, count));
 done:
     free(inputs);
@@ -481,7 +521,7 @@ static cornu_status append(cornu_model *m, const char *class_name, const doc *at
     if (!inputs)
         TRY_GOTO(check_named(l, options));
     if (!inputs)
-        TRY_GOTO(read_inputs(m, options, &named, &count));
+        TRY_GOTO(read_inputs(m, kind, options, &named, &count));
     if (!inputs)
         inputs = named;
     TRY_GOTO(check_input_shape(m, at, &common.input_shape, inputs, count));
@@ -504,9 +544,10 @@ cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *
     return append(m, class_name, at, options, inputs, count);
 }
 
-cornu_status model_set_input(cornu_model *m, const shape *input)
+cornu_status model_add_input(cornu_model *m, const char *name, const shape *input)
 {
     char option[160];
+    layer *added;
     doc *options = NULL;
     cornu_status status;
     size_t used = (size_t)snprintf(option, sizeof option, "{shape: [");
@@ -516,7 +557,17 @@ cornu_status model_set_input(cornu_model *m, const shape *input)
     used += (size_t)snprintf(option + used, sizeof option - used, "]}");
     TRY_GOTO(doc_parse(option, used, "input", &options));
     TRY_GOTO(model_append(m, "InputLayer", options, options));
-    m->layers[0]->where = NULL;
+    added = m->layers[m->layer_count - 1];
+    added->where = NULL;
+    if (name && strcmp(name, added->name) != 0) {
+        char *chosen, *same = NULL;
+        TRY_GOTO(chosen_name(m, name, NULL, &chosen));
+        free(added->name);
+        added->name = chosen;
+        TRY_GOTO(memory_copy_string(chosen, &same));
+        free(m->nodes[added->node].name);
+        m->nodes[added->node].name = same;
+    }
 done:
     doc_free(options);
     return status;

@@ -2,13 +2,14 @@
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/model.h"
+#include <math.h>
 #include <string.h>
 
 static const config_field fields[] = {
     OPTION_ELSEWHERE("optimizer"),
     OPTION_ELSEWHERE("loss"),
     OPTION_ELSEWHERE("metrics"),
-    OPTION_NEUTRAL("loss_weights", "null"),
+    OPTION_ELSEWHERE("loss_weights"),
     OPTION_NEUTRAL("weighted_metrics", "null|[]"),
     OPTION_IGNORED("run_eagerly"),
     OPTION_IGNORED("steps_per_execution"),
@@ -20,15 +21,76 @@ static const config_field fields[] = {
 /* The contents of a compile section: the model changes only once all of it is valid. */
 typedef struct compilation {
     optimizer optimizer;
-    loss loss;
+    loss losses[MODEL_ENDS_MAX]; /* of each output */
+    double weights[MODEL_ENDS_MAX];
     metric metrics[MODEL_METRICS_MAX];
     int metric_count;
 } compilation;
 
-static cornu_status check_loss(const cornu_model *m, const doc *at, const loss *l)
+/* ---- what is given for each output -------------------------------------------------------- */
+
+/* Losses, their weights and metrics are given as Keras takes them: a list in the order of the
+   outputs, or a map by their names. One loss is that of all outputs. */
+
+static cornu_status fail_output(const cornu_model *m, const doc *at)
+{
+    text names = {0};
+    for (int i = 0; i < m->output_count; i++)
+        text_add(&names, "%s%s", i ? ", " : "", model_output_name(m, i));
+    cornu_status status = doc_fail(at, "found no output of this name; the model has %s",
+                                   names.failed ? "others" : names.data);
+    text_free(&names);
+    return status;
+}
+
+static int find_output(const cornu_model *m, const char *name)
+{
+    for (int i = 0; i < m->output_count; i++)
+        if (strcmp(model_output_name(m, i), name) == 0)
+            return i;
+    return -1;
+}
+
+/* A map whose keys are outputs; a loss's own map has its name or class_name in their place. */
+static bool is_by_output(const cornu_model *m, const doc *d)
+{
+    loss ignored;
+    if (d->type != DOC_MAP || doc_get(d, "class_name"))
+        return false;
+    for (int i = 0; i < d->count; i++)
+        if (find_output(m, d->items[i]->key) >= 0)
+            return true;
+    return d->count != 1 || !loss_find(d->items[0]->key, &ignored.id);
+}
+
+/* items[output_count]: what a list or map has for each output; NULL: nothing. */
+static cornu_status split_outputs(const cornu_model *m, const doc *d, const char *what,
+                                  const doc **items)
+{
+    if (d->type == DOC_LIST && d->count != m->output_count)
+        return doc_fail(d, "found %d %s; expected %d, one for each of the model's outputs",
+                        d->count, what, m->output_count);
+    for (int i = 0; d->type == DOC_LIST && i < d->count; i++)
+        items[i] = d->items[i];
+    for (int i = 0; d->type == DOC_MAP && i < d->count; i++) {
+        const int output = find_output(m, d->items[i]->key);
+        if (output < 0)
+            return fail_output(m, d->items[i]);
+        items[output] = d->items[i];
+    }
+    for (int i = 0; i < m->output_count; i++)
+        if (items[i] && items[i]->type == DOC_NULL)
+            items[i] = NULL;
+    return CORNU_OK;
+}
+
+/* ---- losses ------------------------------------------------------------------------------- */
+
+static cornu_status check_loss(const cornu_model *m, const doc *at, int output, const loss *l)
 {
     const loss_kind *kind = loss_kind_of(l->id);
-    int64_t outputs = m->output.dim[m->output.rank - 1];
+    const shape *s = model_output_shape(m, output);
+    int64_t outputs = s->dim[s->rank - 1];
     bool categorical =
         l->id == LOSS_CATEGORICAL_CROSSENTROPY || l->id == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY;
     if (categorical && outputs < 2)
@@ -39,27 +101,141 @@ static cornu_status check_loss(const cornu_model *m, const doc *at, const loss *
     return CORNU_OK;
 }
 
-static cornu_status read_metrics(const cornu_model *m, const doc *list, compilation *c)
+static cornu_status read_losses(const cornu_model *m, const doc *d, compilation *c)
 {
-    if (!list || list->type == DOC_NULL)
-        return CORNU_OK;
-    if (list->type != DOC_LIST || list->count > MODEL_METRICS_MAX) {
-        char found[80];
-        return doc_fail(list, "found %s; expected a list of at most %d metrics",
-                        doc_show(list, found, sizeof found), MODEL_METRICS_MAX);
+    const doc *items[MODEL_ENDS_MAX] = {0};
+    const bool each = d->type == DOC_LIST || is_by_output(m, d);
+    if (each)
+        TRY(split_outputs(m, d, "losses", items));
+    for (int i = 0; i < m->output_count; i++) {
+        const doc *at = each ? items[i] : d;
+        if (!at)
+            return doc_fail(d, "found no loss of the output %s; expected one for each output",
+                            model_output_name(m, i));
+        TRY(loss_read(at, &c->losses[i]));
+        TRY(check_loss(m, at, i, &c->losses[i]));
     }
-    int64_t outputs = m->output.dim[m->output.rank - 1];
-    for (int i = 0; i < list->count; i++) {
-        metric *added = &c->metrics[i];
-        TRY(metric_read(list->items[i], outputs, loss_kind_of(c->loss.id)->sparse, added));
-        for (int j = 0; j < i; j++)
-            if (strcmp(metric_name(added), metric_name(&c->metrics[j])) == 0)
-                return doc_fail(list->items[i], "found %s twice; expected different metrics",
-                                metric_name(added));
-    }
-    c->metric_count = list->count;
     return CORNU_OK;
 }
+
+static cornu_status read_weight(const doc *d, double *out)
+{
+    char found[80];
+    if ((d->type != DOC_REAL && d->type != DOC_INT) || !isfinite((float)d->real))
+        return doc_fail(d, "found %s; expected a number, the weight of a loss",
+                        doc_show(d, found, sizeof found));
+    *out = d->real;
+    return CORNU_OK;
+}
+
+static cornu_status read_weights(const cornu_model *m, const doc *d, compilation *c)
+{
+    const doc *items[MODEL_ENDS_MAX] = {0};
+    for (int i = 0; i < m->output_count; i++)
+        c->weights[i] = 1;
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    if (d->type == DOC_LIST || d->type == DOC_MAP)
+        TRY(split_outputs(m, d, "loss_weights", items));
+    else if (m->output_count == 1)
+        items[0] = d;
+    else
+        return doc_fail(d, "found one value; expected a list, or a map by the outputs' names");
+    for (int i = 0; i < m->output_count; i++)
+        if (items[i])
+            TRY(read_weight(items[i], &c->weights[i]));
+    return CORNU_OK;
+}
+
+/* ---- metrics ------------------------------------------------------------------------------ */
+
+static cornu_status add_metric(const doc *at, const metric *added, compilation *c)
+{
+    if (c->metric_count >= MODEL_METRICS_MAX)
+        return doc_fail(at,
+                        "found more than %d metrics; expected at most that many, of which each "
+                        "of several outputs has one for its loss",
+                        MODEL_METRICS_MAX);
+    for (int i = 0; i < c->metric_count; i++)
+        if (strcmp(metric_name(added), metric_name(&c->metrics[i])) == 0)
+            return doc_fail(at, "found %s twice; expected different metrics", metric_name(added));
+    c->metrics[c->metric_count++] = *added;
+    return CORNU_OK;
+}
+
+static cornu_status read_metric(const cornu_model *m, const doc *at, int output, compilation *c)
+{
+    metric added;
+    const shape *s = model_output_shape(m, output);
+    TRY(metric_read(at, s->dim[s->rank - 1], loss_kind_of(c->losses[output].id)->sparse, &added));
+    added.output = output;
+    if (m->output_count > 1)
+        metric_show_output(&added, model_output_name(m, output));
+    return add_metric(at, &added, c);
+}
+
+/* The metrics of one output: one, or a list of them. */
+static cornu_status read_output_metrics(const cornu_model *m, const doc *d, int output,
+                                        compilation *c)
+{
+    if (d->type != DOC_LIST)
+        return read_metric(m, d, output, c);
+    for (int i = 0; i < d->count; i++)
+        TRY(read_metric(m, d->items[i], output, c));
+    return CORNU_OK;
+}
+
+static cornu_status read_metrics(const cornu_model *m, const doc *d, compilation *c)
+{
+    const doc *items[MODEL_ENDS_MAX] = {0};
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    if (d->type != DOC_LIST && d->type != DOC_MAP) {
+        char found[80];
+        return doc_fail(d, "found %s; expected a list of at most %d metrics",
+                        doc_show(d, found, sizeof found), MODEL_METRICS_MAX);
+    }
+    if (d->type == DOC_LIST && (m->output_count == 1 || d->count == 0))
+        return read_output_metrics(m, d, 0, c);
+    TRY(split_outputs(m, d, "entries", items));
+    for (int i = 0; i < m->output_count; i++)
+        if (items[i])
+            TRY(read_output_metrics(m, items[i], i, c));
+    return CORNU_OK;
+}
+
+/* As Keras, a model of several outputs reports the loss of each. */
+static cornu_status add_output_losses(const cornu_model *m, const doc *at, compilation *c)
+{
+    for (int i = 0; m->output_count > 1 && i < m->output_count; i++) {
+        metric added = metric_of_loss(&c->losses[i], i);
+        metric_show_output(&added, model_output_name(m, i));
+        TRY(add_metric(at, &added, c));
+    }
+    return CORNU_OK;
+}
+
+/* Loss, loss_weights and metrics. */
+static cornu_status read_goals(const cornu_model *m, const doc *section, compilation *c)
+{
+    const doc *loss_doc = doc_get(section, "loss");
+    TRY(read_losses(m, loss_doc, c));
+    TRY(read_weights(m, doc_get(section, "loss_weights"), c));
+    TRY(read_metrics(m, doc_get(section, "metrics"), c));
+    return add_output_losses(m, loss_doc, c);
+}
+
+static void take_goals(cornu_model *m, const compilation *c)
+{
+    for (int i = 0; i < m->output_count; i++) {
+        m->outputs[i].loss = c->losses[i];
+        m->outputs[i].weight = c->weights[i];
+    }
+    memcpy(m->metrics, c->metrics, sizeof c->metrics);
+    m->metric_count = c->metric_count;
+}
+
+/* ---- the section -------------------------------------------------------------------------- */
 
 static cornu_status check_map(const doc *section, const char *expected)
 {
@@ -80,9 +256,7 @@ static cornu_status compilation_read(const cornu_model *m, const doc *section, c
         return doc_fail(section, "%s is missing; compile needs it",
                         optimizer_doc ? "loss" : "optimizer");
     TRY(optimizer_read(optimizer_doc, &c->optimizer));
-    TRY(loss_read(loss_doc, &c->loss));
-    TRY(check_loss(m, loss_doc, &c->loss));
-    return read_metrics(m, doc_get(section, "metrics"), c);
+    return read_goals(m, section, c);
 }
 
 cornu_status model_compile(cornu_model *m, const doc *section)
@@ -96,9 +270,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     model_drop_slots(m);
     m->compiled = false;
     m->optimizer = c.optimizer;
-    m->loss = c.loss;
-    memcpy(m->metrics, c.metrics, sizeof c.metrics);
-    m->metric_count = c.metric_count;
+    take_goals(m, &c);
     TRY_GOTO(model_take_trainable(m));
     m->has_trained = false;
     m->training.position = position_start(m->training.position.seed);
@@ -111,21 +283,16 @@ done:
 
 cornu_status model_change_loss(cornu_model *m, const doc *section)
 {
-    static const char *const keys[] = {"loss", "metrics", NULL};
+    static const char *const keys[] = {"loss", "loss_weights", "metrics", NULL};
     compilation c = {0};
     if (!m->compiled)
         return doc_fail(section, "the model is not compiled; expected cornu_model_compile before");
     TRY(check_map(section, "loss and metrics"));
     TRY(doc_only_keys(section, keys));
-    const doc *loss_doc = doc_get(section, "loss");
-    if (!loss_doc)
+    if (!doc_get(section, "loss"))
         return doc_fail(section, "loss is missing; a model needs it");
-    TRY(loss_read(loss_doc, &c.loss));
-    TRY(check_loss(m, loss_doc, &c.loss));
-    TRY(read_metrics(m, doc_get(section, "metrics"), &c));
-    m->loss = c.loss;
-    memcpy(m->metrics, c.metrics, sizeof c.metrics);
-    m->metric_count = c.metric_count;
+    TRY(read_goals(m, section, &c));
+    take_goals(m, &c);
     if (!m->live) {
         TRY(model_take_trainable(m));
         m->has_trained = false;
@@ -137,18 +304,60 @@ cornu_status model_change_loss(cornu_model *m, const doc *section)
     return CORNU_OK;
 }
 
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* The metrics of one output that the user asked for. */
+static json_t *metrics_to_json(const cornu_model *m, int output)
+{
+    json_t *list = json_array();
+    for (int i = 0; list && i < m->metric_count; i++) {
+        const metric *of = &m->metrics[i];
+        if (of->output != output || of->of_loss)
+            continue;
+        if (json_array_append_new(list, metric_to_json(of)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* One value, or a list with one for each of several outputs. */
+static json_t *for_outputs(const cornu_model *m,
+                           json_t *(*to_json)(const cornu_model *m, int output))
+{
+    if (m->output_count == 1)
+        return to_json(m, 0);
+    json_t *list = json_array();
+    for (int i = 0; list && i < m->output_count; i++)
+        if (json_array_append_new(list, to_json(m, i)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *output_loss_to_json(const cornu_model *m, int output)
+{
+    return loss_to_json(&m->outputs[output].loss);
+}
+
+static json_t *weights_to_json(const cornu_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; list && i < m->output_count; i++)
+        json_array_append_new(list, json_real(m->outputs[i].weight));
+    return list;
+}
+
 json_t *model_compile_to_json(const cornu_model *m)
 {
-    json_t *metrics = json_array(), *out = json_object();
-    bool complete = metrics && out;
-    for (int i = 0; i < m->metric_count && complete; i++)
-        complete = json_array_append_new(metrics, metric_to_json(&m->metrics[i])) == 0;
-    complete = complete &&
-               config_set(out, "optimizer", optimizer_to_json(&m->optimizer)) == CORNU_OK &&
-               config_set(out, "loss", loss_to_json(&m->loss)) == CORNU_OK &&
-               config_set(out, "metrics", json_incref(metrics)) == CORNU_OK;
-    json_decref(metrics);
-    if (complete)
+    json_t *out = json_object();
+    if (out && config_set(out, "optimizer", optimizer_to_json(&m->optimizer)) == CORNU_OK &&
+        config_set(out, "loss", for_outputs(m, output_loss_to_json)) == CORNU_OK &&
+        (!model_weighs_losses(m) ||
+         config_set(out, "loss_weights", weights_to_json(m)) == CORNU_OK) &&
+        config_set(out, "metrics", for_outputs(m, metrics_to_json)) == CORNU_OK)
         return out;
     json_decref(out);
     return NULL;

@@ -95,6 +95,8 @@ typedef struct loss {
 } loss;
 
 const loss_kind *loss_kind_of(loss_id id);
+/* The loss that a name of any form means; false where it is unknown. */
+bool loss_find(const char *name, loss_id *id);
 /* A name, or {class_name, config}, or {NAME: {...}}. */
 cornu_status loss_read(const doc *d, loss *out);
 json_t *loss_to_json(const loss *l);
@@ -112,18 +114,26 @@ typedef struct metric_kind {
     bool is_loss; /* lower is better */
 } metric_kind;
 
-enum { METRIC_NAME_SIZE = 64 };
+enum { METRIC_NAME_SIZE = 64, METRIC_SHOWN_SIZE = 272 };
 
 typedef struct metric {
     metric_id id;
-    int64_t k;                   /* top-k */
-    bool is_accuracy;            /* the user wrote "accuracy" or "acc", and sees that name */
-    char name[METRIC_NAME_SIZE]; /* the user's own name for it; "": none */
+    int output;       /* of the model */
+    bool of_loss;     /* the loss of the output itself, which the user did not ask for by name */
+    int64_t k;        /* top-k */
+    bool is_accuracy; /* the user wrote "accuracy" or "acc", and sees that name */
+    char name[METRIC_NAME_SIZE];   /* the user's own name for it; "": none */
+    char shown[METRIC_SHOWN_SIZE]; /* OUTPUT_name in models of several outputs; else "" */
 } metric;
 
 const metric_kind *metric_kind_of(metric_id id);
-/* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that. */
+/* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that; of
+   several outputs with the output's before it. */
 const char *metric_name(const metric *m);
+/* The metric of an output's loss. */
+metric metric_of_loss(const loss *l, int output);
+/* Set the shown name of a metric of a model of several outputs. */
+void metric_show_output(metric *m, const char *output);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
    number of outputs and whether the loss is sparse, as Keras chooses. */
 cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);

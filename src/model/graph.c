@@ -29,25 +29,114 @@ bool model_branches(const cornu_model *m)
     for (int i = 1; i < m->node_count; i++)
         if (m->nodes[i].call > 0 || m->nodes[i].input_count != 1 || m->nodes[i].inputs[0] != i - 1)
             return true;
+    return m->output_count > 1;
+}
+
+/* ---- inputs and outputs ----------------------------------------------------------------- */
+
+static bool is_output(const cornu_model *m, int number)
+{
+    for (int i = 0; i < m->output_count; i++)
+        if (m->outputs[i].node == number)
+            return true;
     return false;
+}
+
+static bool is_input(const cornu_model *m, int number)
+{
+    return m->nodes[number].input_count == 0;
 }
 
 cornu_status model_check_graph(const cornu_model *m)
 {
     int reader;
-    for (int i = 0; i < m->node_count - 1; i++)
-        if (count_readers(m, i, &reader) == 0)
+    for (int i = 0; i < m->node_count; i++)
+        if (!is_output(m, i) && count_readers(m, i, &reader) == 0)
             return doc_fail(m->nodes[i].layer->where,
-                            "%s: found no layer that reads its output; expected it among the "
-                            "`inputs` of one, as only the last layer, %s, is the model's output",
-                            m->nodes[i].name, m->nodes[m->node_count - 1].name);
+                            "%s: found no layer that reads its output, which is not one of the "
+                            "model's outputs (%s%s); expected it among the `inputs` of a layer or "
+                            "the model's `outputs`",
+                            m->nodes[i].name, model_output_name(m, 0),
+                            m->output_count > 1 ? ", ..." : "");
+    return CORNU_OK;
+}
+
+/* The shape of several rows, one after another. */
+static void join_shape(shape *row, const shape *s)
+{
+    const int64_t before = row->rank > 0 ? row->dim[0] : 0;
+    *row = (shape){1, {before + shape_elements(s)}};
+}
+
+void model_set_shapes(cornu_model *m)
+{
+    m->input = m->output = (shape){0};
+    for (int i = 0; i < m->input_count; i++)
+        join_shape(&m->input, model_input_shape(m, i));
+    for (int i = 0; i < m->output_count; i++)
+        join_shape(&m->output, model_output_shape(m, i));
+    if (m->input_count == 1)
+        m->input = *model_input_shape(m, 0);
+    if (m->output_count == 1)
+        m->output = *model_output_shape(m, 0);
+}
+
+static cornu_status check_output(const cornu_model *m, const doc *at, const int *nodes, int i)
+{
+    const char *name = m->nodes[nodes[i]].name;
+    if (is_input(m, nodes[i]))
+        return doc_fail(at,
+                        "%s: found an input of the model as its output; expected the output of a "
+                        "layer that computes",
+                        name);
+    for (int k = 0; k < i; k++)
+        if (nodes[k] == nodes[i])
+            return doc_fail(at, "%s: found this output twice; expected different outputs", name);
+    return CORNU_OK;
+}
+
+cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *nodes, int count)
+{
+    if (m->compiled)
+        return doc_fail(at, "the model is compiled; expected its outputs to be chosen before that");
+    if (count < 1 || count > MODEL_ENDS_MAX)
+        return doc_fail(at, "found %d outputs; expected 1 to %d", count, MODEL_ENDS_MAX);
+    for (int i = 0; i < count; i++)
+        TRY(check_output(m, at, nodes, i));
+    for (int i = 0; i < count; i++)
+        m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
+    m->output_count = count;
+    m->outputs_chosen = true;
+    m->functional |= model_branches(m);
+    m->settled = false;
+    model_set_shapes(m);
+    return CORNU_OK;
+}
+
+cornu_status model_order_inputs(cornu_model *m, const doc *at, const int *nodes, int count)
+{
+    for (int i = 0; i < m->input_count; i++) {
+        int found = 0;
+        for (int k = 0; k < count; k++)
+            found += nodes[k] == m->inputs[i];
+        if (found != 1)
+            return doc_fail(at,
+                            "%s: found this InputLayer %d times among the inputs; expected once",
+                            model_input_name(m, i), found);
+    }
+    for (int k = 0; k < count; k++)
+        if (!is_input(m, nodes[k]))
+            return doc_fail(at, "%s: found a layer that is no InputLayer; expected those alone",
+                            m->nodes[nodes[k]].layer->name);
+    memcpy(m->inputs, nodes, (size_t)count * sizeof *nodes);
+    model_set_shapes(m);
     return CORNU_OK;
 }
 
 /* ---- Keras's order ---------------------------------------------------------------------- */
 
-/* Keras lists layers by their depth, the longest way to the output; layers of one depth in the
-   order in which a walk from the output to the inputs meets them. It runs calls by their depth,
+/* Keras lists layers by their depth, the longest way to an output; layers of one depth in the
+   order in which a walk from the outputs to the inputs meets them. It runs calls by their depth,
    which for a call of a layer is at least that of the layer's calls behind it; calls of one depth
    in the order in which their depths become known (keras/src/ops/function.py, map_graph). */
 typedef struct rank {
@@ -113,7 +202,8 @@ static cornu_status ranking_make(const cornu_model *m, ranking *r)
     TRY_GOTO(memory_new(count, sizeof *r->nodes, "layers", &r->nodes));
     TRY_GOTO(memory_new(count, sizeof *r->walked, "layers", &r->walked));
     TRY_GOTO(memory_new(count, sizeof *r->done, "layers", &r->done));
-    walk(m, m->node_count - 1, r);
+    for (int i = 0; i < m->output_count; i++)
+        walk(m, m->outputs[i].node, r);
     find_depths(m, r);
     return CORNU_OK;
 done:
@@ -185,6 +275,10 @@ static void move_nodes(cornu_model *m, const ranked *order, const model_node *no
     }
     for (int i = 0; i < m->layer_count; i++)
         m->layers[i]->node = to[m->layers[i]->node];
+    for (int i = 0; i < m->input_count; i++)
+        m->inputs[i] = to[m->inputs[i]];
+    for (int i = 0; i < m->output_count; i++)
+        m->outputs[i].node = to[m->outputs[i].node];
 }
 
 static cornu_status reorder_nodes(cornu_model *m, const ranking *r)

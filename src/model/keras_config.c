@@ -1,5 +1,5 @@
-/* Keras's to_json(), both ways: Sequential, and Functional with one input and one output. It reads
-   the form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
+/* Keras's to_json(), both ways: Sequential and Functional. It reads the form of Keras 3 and of
+   tf.keras 2; it writes that of Keras 3. */
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/model.h"
@@ -231,33 +231,67 @@ static cornu_status append_layers(cornu_model *m, const keras_layers *layers)
     return CORNU_OK;
 }
 
-/* The only tensor of ["dense", 0, 0] or [["dense", 0, 0]]; NULL where there are several. */
-static const doc *one_tensor(const doc *d)
+/* ---- inputs and outputs ----------------------------------------------------------------- */
+
+/* input_layers and output_layers: ["dense", 0, 0], a list of such, or a map, whose order is that of
+   its sorted keys. */
+
+typedef struct ends {
+    const doc *tensor[MODEL_ENDS_MAX];
+    int count;
+} ends;
+
+static int by_key(const void *a, const void *b)
 {
-    const doc *item = first_item(d);
-    if (item && item->type == DOC_LIST)
-        return d->count == 1 ? item : NULL;
-    return item ? d : NULL;
+    const doc *const *x = a, *const *y = b;
+    return strcmp((*x)->key, (*y)->key);
 }
 
-static cornu_status check_ends(const cornu_model *m, const doc *config, const keras_layers *layers)
+static bool is_tensor(const doc *d)
 {
-    const doc *first = one_tensor(doc_get(config, "input_layers"));
-    const doc *last = one_tensor(doc_get(config, "output_layers"));
-    int node;
-    if (!first || !last)
-        return doc_fail(config,
-                        "found no single input_layers and output_layers; cornu takes models "
-                        "with one input and one output");
-    TRY(find_node(m, layers, first, &node));
-    if (node != 0)
-        return doc_fail(first, "found \"%s\"; expected the InputLayer, %s", m->nodes[node].name,
-                        m->nodes[0].name);
-    TRY(find_node(m, layers, last, &node));
-    if (node != m->node_count - 1)
-        return doc_fail(last, "found \"%s\"; expected \"%s\", whose output no layer reads",
-                        m->nodes[node].name, m->nodes[m->node_count - 1].name);
+    return d->type == DOC_LIST && d->count > 0 && d->items[0]->type == DOC_STRING;
+}
+
+static cornu_status read_ends(const doc *config, const char *key, ends *out)
+{
+    const doc *d = doc_get(config, key);
+    *out = (ends){0};
+    if (!d || (d->type != DOC_LIST && d->type != DOC_MAP) || d->count == 0)
+        return doc_fail(d ? d : config, "found no %s; expected the names of layers", key);
+    if (is_tensor(d)) {
+        *out = (ends){.tensor = {d}, .count = 1};
+        return CORNU_OK;
+    }
+    if (d->count > MODEL_ENDS_MAX)
+        return doc_fail(d, "found %d tensors; expected at most %d", d->count, MODEL_ENDS_MAX);
+    for (int i = 0; i < d->count; i++)
+        if (!is_tensor(d->items[i]))
+            return fail_found(d->items[i], "a tensor: [LAYER, 0, 0]");
+    memcpy(out->tensor, d->items, (size_t)d->count * sizeof *out->tensor);
+    out->count = d->count;
+    if (d->type == DOC_MAP)
+        qsort(out->tensor, (size_t)d->count, sizeof *out->tensor, by_key);
     return CORNU_OK;
+}
+
+static cornu_status find_ends(const cornu_model *m, const keras_layers *layers, const ends *e,
+                              int *nodes)
+{
+    for (int i = 0; i < e->count; i++)
+        TRY(find_node(m, layers, e->tensor[i], &nodes[i]));
+    return CORNU_OK;
+}
+
+static cornu_status choose_ends(cornu_model *m, const doc *config, const keras_layers *layers)
+{
+    ends e;
+    int nodes[MODEL_ENDS_MAX];
+    TRY(read_ends(config, "input_layers", &e));
+    TRY(find_ends(m, layers, &e, nodes));
+    TRY(model_order_inputs(m, doc_get(config, "input_layers"), nodes, e.count));
+    TRY(read_ends(config, "output_layers", &e));
+    TRY(find_ends(m, layers, &e, nodes));
+    return model_choose_outputs(m, doc_get(config, "output_layers"), nodes, e.count);
 }
 
 /* ---- reading models --------------------------------------------------------------------- */
@@ -270,7 +304,7 @@ static cornu_status append_functional(cornu_model *m, const doc *config, const d
     for (int i = 0; i < list->count; i++)
         TRY_GOTO(read_functional_layer(list->items[i], &layers.list[i]));
     TRY_GOTO(append_layers(m, &layers));
-    TRY_GOTO(check_ends(m, config, &layers));
+    TRY_GOTO(choose_ends(m, config, &layers));
 done:
     for (int i = 0; i < layers.count; i++)
         free(layers.list[i].calls);
@@ -415,16 +449,52 @@ static json_t *layers_to_json(const cornu_model *m)
     return list;
 }
 
+/* The only item of a list, or the list. Takes it. */
+static json_t *one_or_all(json_t *list)
+{
+    if (json_array_size(list) != 1)
+        return list;
+    json_t *one = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    return one;
+}
+
+static json_t *input_shapes(const cornu_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < m->input_count; i++)
+        json_array_append_new(list, batch_shape(model_input_shape(m, i)));
+    return one_or_all(list);
+}
+
+static json_t *inputs_to_json(const cornu_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < m->input_count; i++)
+        json_array_append_new(list, json_pack("[s, i, i]", model_input_name(m, i), 0, 0));
+    return one_or_all(list);
+}
+
+static json_t *output_to_json(const model_node *n)
+{
+    return json_pack("[s, i, i]", n->layer->name, n->call, 0);
+}
+
+static json_t *outputs_to_json(const cornu_model *m)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < m->output_count; i++)
+        json_array_append_new(list, output_to_json(&m->nodes[m->outputs[i].node]));
+    return one_or_all(list);
+}
+
 static bool set_ends(const cornu_model *m, json_t *config)
 {
-    const model_node *first = &m->nodes[0], *last = &m->nodes[m->node_count - 1];
     if (!m->functional)
         return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
-               config_set(config, "build_input_shape", batch_shape(&m->input)) == CORNU_OK;
-    return config_set(config, "input_layers", json_pack("[s, i, i]", first->layer->name, 0, 0)) ==
-               CORNU_OK &&
-           config_set(config, "output_layers",
-                      json_pack("[s, i, i]", last->layer->name, last->call, 0)) == CORNU_OK;
+               config_set(config, "build_input_shape", input_shapes(m)) == CORNU_OK;
+    return config_set(config, "input_layers", inputs_to_json(m)) == CORNU_OK &&
+           config_set(config, "output_layers", outputs_to_json(m)) == CORNU_OK;
 }
 
 json_t *model_to_keras(const cornu_model *m)
@@ -439,7 +509,7 @@ json_t *model_to_keras(const cornu_model *m)
                               m->functional ? "Functional" : "Sequential", config);
     if (!out)
         return NULL;
-    json_t *build = json_pack("{s:o}", "input_shape", batch_shape(&m->input));
+    json_t *build = json_pack("{s:o}", "input_shape", input_shapes(m));
     json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
     if (m->functional)
         json_object_set_new(out, "registered_name", json_string("Functional"));

@@ -62,7 +62,7 @@ static const config_field *fields_of(loss_id id)
     return fields_of_targets[kinds[id].targets];
 }
 
-static bool find(const char *name, loss_id *id)
+bool loss_find(const char *name, loss_id *id)
 {
     for (int i = 0; i < LOSS_COUNT; i++)
         if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
@@ -78,7 +78,7 @@ cornu_status loss_read(const doc *d, loss *out)
     const char *name;
     const doc *options;
     TRY(name_split(d, "a loss", &name, &options));
-    if (!find(name, &out->id)) {
+    if (!loss_find(name, &out->id)) {
         const char *names[LOSS_COUNT];
         for (int i = 0; i < LOSS_COUNT; i++)
             names[i] = kinds[i].name;

@@ -1,5 +1,6 @@
 #include "model/compile.h"
 #include "model/config.h"
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,9 +17,22 @@ const metric_kind *metric_kind_of(metric_id id)
     return &kinds[id];
 }
 
+static const char *bare_name(const metric *m)
+{
+    return m->of_loss       ? "loss"
+           : *m->name       ? m->name
+           : m->is_accuracy ? "accuracy"
+                            : kinds[m->id].name;
+}
+
 const char *metric_name(const metric *m)
 {
-    return *m->name ? m->name : m->is_accuracy ? "accuracy" : kinds[m->id].name;
+    return *m->shown ? m->shown : bare_name(m);
+}
+
+void metric_show_output(metric *m, const char *output)
+{
+    snprintf(m->shown, sizeof m->shown, "%s_%s", output, bare_name(m));
 }
 
 static const config_field plain_fields[] = {
@@ -110,6 +124,13 @@ static bool find(const char *name, metric_id *id)
     return false;
 }
 
+metric metric_of_loss(const loss *l, int output)
+{
+    metric m = {.output = output, .of_loss = true};
+    find(loss_kind_of(l->id)->name, &m.id); /* each loss is a metric */
+    return m;
+}
+
 /* Keras: one output is binary; else class numbers or one-hot targets decide. */
 static metric_id accuracy_id(int64_t outputs, bool sparse_loss)
 {
@@ -186,7 +207,7 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
 json_t *metric_to_json(const metric *m)
 {
     if (m->is_accuracy && (!*m->name || strcmp(m->name, "acc") == 0))
-        return json_string(metric_name(m));
+        return json_string(bare_name(m));
     json_t *config = *m->name ? json_pack("{s:s}", "name", m->name) : json_object();
     if (!config || config_write(fields_of(m->id), m, config) != CORNU_OK) {
         json_decref(config);

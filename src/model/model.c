@@ -90,7 +90,17 @@ done:
 bool model_tells_classes(const cornu_model *m, int64_t count)
 {
     int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
+    if (m->output_count > 1)
+        return false;
     return count == outputs || (outputs == 1 && count == 2);
+}
+
+shape model_target_shape(const cornu_model *m, int output)
+{
+    shape s = *model_output_shape(m, output);
+    if (loss_kind_of(m->outputs[output].loss.id)->sparse && s.rank > 0)
+        s.dim[s.rank - 1] = 1;
+    return s;
 }
 
 static activation_kind activation_of(const layer *l)
@@ -115,7 +125,7 @@ static bool passes_on(const layer *l)
 
 activation_kind model_output_activation(const cornu_model *m)
 {
-    int last = m->node_count - 1;
+    int last = m->output_count > 0 ? m->outputs[0].node : -1;
     while (last > 0 && passes_on(m->nodes[last].layer))
         last = m->nodes[last].inputs[0];
     return last >= 0 ? activation_of(m->nodes[last].layer) : ACTIVATION_LINEAR;
@@ -125,7 +135,7 @@ activation_kind model_output_activation(const cornu_model *m)
 
 const layer *model_rescaling(const cornu_model *m)
 {
-    int i = model_only_reader(m, 0);
+    int i = m->input_count == 1 ? model_only_reader(m, m->inputs[0]) : -1;
     while (i >= 0 && m->nodes[i].layer->kind->range == LAYER_REARRANGES)
         i = model_only_reader(m, i);
     return i >= 0 && m->nodes[i].layer->kind->range == LAYER_RESCALES ? m->nodes[i].layer : NULL;

@@ -83,6 +83,15 @@ typedef struct model_node {
 } model_node;
 
 #define MODEL_METRICS_MAX CORNU_METRICS_MAX
+enum { MODEL_ENDS_MAX = 16 }; /* inputs, and outputs, of a model */
+
+/* An output of the model, and its part of the loss: the step's loss is the sum of weight times the
+   loss of each. */
+typedef struct model_output {
+    int node;
+    loss loss;
+    double weight;
+} model_output;
 
 struct cornu_model {
     char *name;
@@ -92,18 +101,23 @@ struct cornu_model {
     bool trainable;  /* false: no layer is trained, whatever it says itself */
     layer **layers;  /* the first is InputLayer */
     int layer_count;
-    model_node *nodes; /* in an order in which each comes after its inputs: the first is the model's
-                    input, the last its output */
+    model_node *nodes; /* in an order in which each comes after its inputs */
     int node_count;
-    shape input, output;
+    int inputs[MODEL_ENDS_MAX]; /* the nodes of the InputLayers */
+    int input_count;
+    model_output outputs[MODEL_ENDS_MAX]; /* the last node, unless others were chosen */
+    int output_count;
+    bool outputs_chosen;
+    shape input, output; /* the numbers of a sample and of a prediction. Several inputs, or outputs,
+                            stand in one row, one after another: their shape is that row's. */
     variable *variables; /* the layers' weights in order, then the optimizer's slots */
     int variable_count, weight_count;
     bool compiled, initialized;
     bool has_trained; /* since it was compiled or read: `trainable` waits for the next compile */
     bool settled;     /* the layers are in Keras's order */
     optimizer optimizer;
-    loss loss;
-    metric metrics[MODEL_METRICS_MAX];
+    metric metrics[MODEL_METRICS_MAX]; /* of the first output, of the second, ...; then, of several
+                                          outputs, the loss of each */
     int metric_count;
     char **class_names; /* or NULL */
     int class_count;
@@ -152,19 +166,27 @@ cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *
 void layer_free(layer *l);
 /* Fail where a model is in the place of a layer. */
 cornu_status model_refuse_nested(const doc *at, const char *class_name);
+/* Make the outputs of these nodes the model's, in this order; `at` is their place in the recipe. */
+cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *nodes, int count);
+/* The same by the layers' names: one, or a list of them. */
+cornu_status model_name_outputs(cornu_model *m, const doc *names);
+/* Set the shapes of a sample and of a prediction. */
+void model_set_shapes(cornu_model *m);
+/* The inputs in this order, which are all that there are. */
+cornu_status model_order_inputs(cornu_model *m, const doc *at, const int *nodes, int count);
 /* Put the layers in Keras's order, by which its files name them and number their weights. A chain
    is in it already. Weights that are there keep their values; there may be no slots yet. Where
    several calls change a layer's weights (moving statistics), the nodes get the order in which
    Keras runs them. */
 cornu_status model_settle(cornu_model *m);
-/* Fail where a node's output is not read, other than that of the last node. */
+/* Fail where a node's output is not read and not the model's. */
 cornu_status model_check_graph(const cornu_model *m);
 /* Does the network look other than a line of layers? */
 bool model_branches(const cornu_model *m);
 /* The number of the one node that reads the output of node `number`; -1: none, or several. */
 int model_only_reader(const cornu_model *m, int number);
-/* Append the InputLayer. */
-cornu_status model_set_input(cornu_model *m, const shape *input);
+/* Append an InputLayer called `name`; NULL: as Keras calls it. */
+cornu_status model_add_input(cornu_model *m, const char *name, const shape *input);
 
 /* ---- reading and writing ---------------------------------------------------------------- */
 
@@ -173,11 +195,12 @@ cornu_status model_set_input(cornu_model *m, const shape *input);
    or the short form:
 
        model:
-         input: [28, 28, 1]
+         input: [28, 28, 1]       # or inputs: {name: [28, 28, 1], other: [3]}
          layers:
            - Conv2D: {filters: 32, kernel_size: 5, padding: same, activation: relu}
            - Flatten
            - {class_name: Dense, config: {units: 10}}
+         outputs: [dense]         # may be left out: the last layer
 */
 cornu_status model_from_recipe(doc *recipe, cornu_model **out);
 /* The same for a recipe that is a file of its own: its model section may also name a .json, .yaml
@@ -222,7 +245,40 @@ float model_pixel_scale(const cornu_model *m);
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
 /* Does the model have enough outputs for `count` classes? One output can tell two classes apart. */
 bool model_tells_classes(const cornu_model *m, int64_t count);
-/* The activation after the last weights: softmax, sigmoid, ..., linear without one. */
+/* The loss of the first output. */
+static inline const loss *model_loss(const cornu_model *m)
+{
+    return &m->outputs[0].loss;
+}
+/* Has a loss another weight than 1? */
+static inline bool model_weighs_losses(const cornu_model *m)
+{
+    for (int i = 0; i < m->output_count; i++)
+        if (m->outputs[i].weight < 1 || m->outputs[i].weight > 1)
+            return true;
+    return false;
+}
+/* The name of an output: that of its node. */
+static inline const char *model_output_name(const cornu_model *m, int output)
+{
+    return m->nodes[m->outputs[output].node].name;
+}
+static inline const char *model_input_name(const cornu_model *m, int input)
+{
+    return m->nodes[m->inputs[input]].name;
+}
+/* The shapes of one input and of one output, without the batch. */
+static inline const shape *model_input_shape(const cornu_model *m, int input)
+{
+    return &m->nodes[m->inputs[input]].out;
+}
+static inline const shape *model_output_shape(const cornu_model *m, int output)
+{
+    return &m->nodes[m->outputs[output].node].out;
+}
+/* The shape of one output's target: of class numbers the last dimension is 1. */
+shape model_target_shape(const cornu_model *m, int output);
+/* The activation after the last weights of the first output: softmax, ..., linear without one. */
 activation_kind model_output_activation(const cornu_model *m);
 
 /* ---- kinds of layers -------------------------------------------------------------------- */

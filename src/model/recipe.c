@@ -24,7 +24,9 @@ typedef struct short_form {
 
 static const config_field short_fields[] = {
     OPTION(SHAPE, short_form, input, .minimum = 1, .maximum = 1e9, .flags = CONFIG_NULLABLE),
+    OPTION_ELSEWHERE("inputs"),
     OPTION_ELSEWHERE("layers"),
+    OPTION_ELSEWHERE("outputs"),
     OPTION(STRING, short_form, name, .flags = CONFIG_NULLABLE),
     OPTIONS_END,
 };
@@ -37,6 +39,40 @@ static cornu_status add_layers(cornu_model *m, const doc *layers)
         TRY(name_split(item, "a layer", &name, &options));
         TRY(model_append(m, name, item, options));
     }
+    return CORNU_OK;
+}
+
+/* {wide: [10], deep: [28, 28, 1]}: InputLayers of these names. */
+static cornu_status add_inputs(cornu_model *m, const doc *inputs)
+{
+    if (inputs->type != DOC_MAP || inputs->count == 0)
+        return fail_found(inputs, "a map of inputs, such as {wide: [10], deep: [28, 28, 1]}");
+    for (int i = 0; i < inputs->count; i++) {
+        const doc *of = inputs->items[i];
+        const config_field one[] = {
+            OPTION_AS(of->key, SHAPE, short_form, input, .minimum = 1, .maximum = 1e9),
+            OPTIONS_END,
+        };
+        short_form form = {0};
+        TRY(config_read("inputs", inputs, inputs, one, &form));
+        if (form.input.rank == 0)
+            return fail_found(of, "at least one dimension");
+        TRY(model_add_input(m, of->key, &form.input));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status add_input(cornu_model *m, const doc *section, const shape *input)
+{
+    const doc *one = doc_get(section, "input"), *several = doc_get(section, "inputs");
+    if (one && several)
+        return doc_fail(several, "found input and inputs; expected one of them");
+    if (several)
+        return add_inputs(m, several);
+    if (input->rank > 0)
+        return model_add_input(m, NULL, input);
+    if (one && one->type != DOC_NULL)
+        return fail_found(one, "at least one dimension");
     return CORNU_OK;
 }
 
@@ -53,11 +89,10 @@ static cornu_status model_from_short(const doc *section, cornu_model **out)
     if (layers->type != DOC_LIST || layers->count == 0)
         return fail_found(layers, "a list of at least one layer");
     TRY_GOTO(model_new(form.name ? form.name : "sequential", section->source, &m));
-    if (form.input.rank > 0)
-        TRY_GOTO(model_set_input(m, &form.input));
-    else if (doc_get(section, "input") && doc_get(section, "input")->type != DOC_NULL)
-        TRY_GOTO(fail_found(doc_get(section, "input"), "at least one dimension"));
+    TRY_GOTO(add_input(m, section, &form.input));
     TRY_GOTO(add_layers(m, layers));
+    if (doc_get(section, "outputs"))
+        TRY_GOTO(model_name_outputs(m, doc_get(section, "outputs")));
     *out = m;
     m = NULL;
 done:

@@ -13,9 +13,11 @@ static bool is_probability(activation_kind kind)
 
 static cornu_output_kind kind_of(const cornu_model *m)
 {
-    if (is_probability(model_output_activation(m)) || (m->compiled && m->loss.from_logits))
+    if (m->output_count > 1)
+        return CORNU_OUTPUT_VALUE;
+    if (is_probability(model_output_activation(m)) || (m->compiled && model_loss(m)->from_logits))
         return CORNU_OUTPUT_PROBABILITY;
-    if (m->compiled && loss_kind_of(m->loss.id)->targets == LOSS_TARGETS_VALUES)
+    if (m->compiled && loss_kind_of(model_loss(m)->id)->targets == LOSS_TARGETS_VALUES)
         return CORNU_OUTPUT_VALUE;
     return CORNU_OUTPUT_LOGIT;
 }
@@ -39,9 +41,9 @@ static void from_logits(const cornu_model *m, const float *outputs, int64_t coun
 {
     const activation sigmoid = {.kind = ACTIVATION_SIGMOID};
     int64_t n = m->output.dim[m->output.rank - 1];
-    for (int64_t i = 0; i < count && m->loss.id == LOSS_BINARY_CROSSENTROPY; i++)
+    for (int64_t i = 0; i < count && model_loss(m)->id == LOSS_BINARY_CROSSENTROPY; i++)
         values[i] = (float)activate_element(sigmoid, (double)outputs[i]);
-    for (int64_t i = 0; i < count && m->loss.id != LOSS_BINARY_CROSSENTROPY; i += n)
+    for (int64_t i = 0; i < count && model_loss(m)->id != LOSS_BINARY_CROSSENTROPY; i += n)
         softmax_row(outputs + i, values + i, n);
 }
 

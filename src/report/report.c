@@ -25,7 +25,7 @@ cornu_status report_check(const cornu_model *model, const cornu_data *data)
         return status_fail(CORNU_UNSUPPORTED,
                            "report: found outputs that are no classes (loss %s); expected a "
                            "probability, or a value for each class",
-                           model->compiled ? loss_kind_of(model->loss.id)->name : "none");
+                           model->compiled ? loss_kind_of(model_loss(model)->id)->name : "none");
     if (info.classes > REPORT_CLASSES_MOST)
         return status_fail(CORNU_UNSUPPORTED, "report: found %jd classes; expected at most %d",
                            (intmax_t)info.classes, REPORT_CLASSES_MOST);

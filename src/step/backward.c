@@ -402,6 +402,8 @@ static cornu_status build_clipped_updates(step_builder *b)
 
 cornu_status build_backward(step_builder *b, int forward_count)
 {
+    if (b->sum_count > 0) /* two losses read one tensor */
+        TRY(build_sums(b, &b->plan->ops[forward_count - 1], false));
     for (int i = forward_count - 1; i > 0; i--) {
         const op f = b->plan->ops[i]; /* a copy: appending reallocates the list */
         TRY(back(b, &f));

@@ -7,6 +7,20 @@
 
 /* ---- the forward pass -------------------------------------------------------------------- */
 
+/* The shape of a batch's targets. */
+static cornu_status target_shape(const step_builder *b, shape *out)
+{
+    const cornu_model *m = b->plan->model;
+    shape row = {1, {0}};
+    for (int i = 0; i < m->output_count; i++) {
+        const shape s = model_target_shape(m, i);
+        row.dim[0] += shape_elements(&s);
+    }
+    if (m->output_count == 1)
+        row = model_target_shape(m, 0);
+    return builder_batched(b, &row, out);
+}
+
 static cornu_status add_gather(step_builder *b)
 {
     plan *p = b->plan;
@@ -18,9 +32,7 @@ static cornu_status add_gather(step_builder *b)
     op o = op_new(OP_GATHER);
     o.out[0] = p->input;
     if (p->mode != PLAN_PREDICT) {
-        TRY(builder_batched(b, &m->output, &full));
-        if (loss_kind_of(m->loss.id)->sparse && full.rank > 1)
-            full.dim[full.rank - 1] = 1;
+        TRY(target_shape(b, &full));
         TRY(builder_buffer(b, &full, &p->target, "target"));
         o.out[1] = p->target;
     }
@@ -29,7 +41,31 @@ static cornu_status add_gather(step_builder *b)
     if (p->mode == PLAN_TRAIN)
         o.a.gather.augment = b->options->augment;
     o.a.gather.standardize = b->options->standardize;
-    return builder_add(b, &o, m->nodes[0].name);
+    return builder_add(b, &o, model_input_name(m, 0));
+}
+
+/* Take the numbers of shape `s` that begin at *at in each row of `rows`. */
+static cornu_status take_slice(step_builder *b, tensor_ref rows, const shape *s, int64_t *at,
+                               tensor_ref *out)
+{
+    const int64_t count = shape_elements(s);
+    TRY(emit_slice(b, rows, 1, *at, 1, count, out));
+    *at += count;
+    return emit_reshape(b, *out, s, out);
+}
+
+/* Set the tensors of the input nodes: that of GATHER or, of several, slices of its rows. */
+static cornu_status add_inputs(step_builder *b, tensor_ref *outputs)
+{
+    const cornu_model *m = b->plan->model;
+    int64_t at = 0;
+    if (m->input_count == 1)
+        outputs[m->inputs[0]] = b->plan->input;
+    for (int i = 0; m->input_count > 1 && i < m->input_count; i++) {
+        b->node = &m->nodes[m->inputs[i]];
+        TRY(take_slice(b, b->plan->input, &b->node->out, &at, &outputs[m->inputs[i]]));
+    }
+    return CORNU_OK;
 }
 
 /* Add the operations of one node; `outputs` are the tensors of those before it. */
@@ -61,72 +97,137 @@ static cornu_status add_node(step_builder *b, const model_node *n, const tensor_
     return CORNU_OK;
 }
 
-static cornu_status add_forward(step_builder *b)
+/* Add the operations of all nodes; `outputs` become their tensors. */
+static cornu_status add_forward(step_builder *b, tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;
-    tensor_ref *outputs; /* [node_count] */
-    cornu_status status = CORNU_OK;
     TRY(add_gather(b));
-    TRY(memory_new((size_t)m->node_count, sizeof *outputs, "plan", &outputs));
-    outputs[0] = b->plan->input;
-    for (int i = 1; status == CORNU_OK && i < m->node_count; i++)
-        status = add_node(b, &m->nodes[i], outputs, &outputs[i]);
-    b->plan->output = outputs[m->node_count - 1];
-    free(outputs);
-    return status;
+    TRY(add_inputs(b, outputs));
+    for (int i = 0; i < m->node_count; i++)
+        if (m->nodes[i].input_count > 0)
+            TRY(add_node(b, &m->nodes[i], outputs, &outputs[i]));
+    if (m->output_count == 1)
+        b->plan->output = outputs[m->outputs[0].node];
+    return CORNU_OK;
 }
 
-/* ---- loss and metrics -------------------------------------------------------------------- */
+/* Put several outputs into one row, one after another. Training does not read it. */
+static cornu_status add_output(step_builder *b, const tensor_ref *outputs)
+{
+    const cornu_model *m = b->plan->model;
+    tensor_ref flat[MODEL_ENDS_MAX];
+    if (m->output_count == 1 || b->plan->mode == PLAN_TRAIN)
+        return CORNU_OK;
+    for (int i = 0; i < m->output_count; i++) {
+        b->node = &m->nodes[m->outputs[i].node];
+        const shape row = {1, {shape_elements(&b->node->out)}};
+        TRY(emit_reshape(b, outputs[m->outputs[i].node], &row, &flat[i]));
+    }
+    return emit_concatenate(b, flat, m->output_count, 1, &b->plan->output);
+}
+
+/* ---- losses and metrics ------------------------------------------------------------------ */
+
+/* One output of the model, with what it is compared with. */
+typedef struct goal {
+    int number; /* of the output */
+    const loss *loss;
+    tensor_ref output, target;
+} goal;
+
+/* The operation that writes this very tensor, not another shape of it; NULL: none. */
+static const op *writer_of(const plan *p, tensor_ref t)
+{
+    for (int i = p->op_count - 1; i >= 0; i--)
+        if (p->ops[i].out[0] == t)
+            return &p->ops[i];
+    return NULL;
+}
 
 /* The loss's input: as in Keras on TensorFlow, a cross-entropy skips a final softmax or sigmoid and
    reads the logits, whose form is numerically stable. */
-static tensor_ref loss_input(const plan *p, bool *logits)
+static tensor_ref loss_input(const plan *p, const goal *g, bool *logits)
 {
-    const op *last = &p->ops[p->op_count - 1];
-    bool has_form = loss_kind_of(p->model->loss.id)->has_logits;
-    activation_kind kind = last->a.act.kind;
+    const op *last = writer_of(p, g->output);
+    bool has_form = loss_kind_of(g->loss->id)->has_logits;
     *logits = has_form;
-    if (has_form && last->kind == OP_ACTIVATION_FORWARD && last->out[0] == p->output &&
-        (kind == ACTIVATION_SOFTMAX || kind == ACTIVATION_SIGMOID))
+    if (has_form && last && last->kind == OP_ACTIVATION_FORWARD &&
+        (last->a.act.kind == ACTIVATION_SOFTMAX || last->a.act.kind == ACTIVATION_SIGMOID))
         return last->in[0];
-    *logits = has_form && p->model->loss.from_logits;
-    return p->output;
+    *logits = has_form && g->loss->from_logits;
+    return g->output;
 }
 
-static cornu_status add_loss(step_builder *b)
+/* The metric that is the loss of this output; -1: none. */
+static int loss_slot(const cornu_model *m, int output)
+{
+    for (int i = 0; i < m->metric_count; i++)
+        if (m->metrics[i].of_loss && m->metrics[i].output == output)
+            return i;
+    return -1;
+}
+
+static cornu_status add_loss(step_builder *b, const goal *g)
 {
     plan *p = b->plan;
     op o = op_new(OP_LOSS);
-    o.a.loss.id = p->model->loss.id;
-    o.in[0] = loss_input(p, &o.a.loss.logits);
-    o.in[1] = p->target;
+    o.a.loss.id = g->loss->id;
+    o.in[0] = loss_input(p, g, &o.a.loss.logits);
+    o.in[1] = g->target;
     o.in[2] = p->ops[0].out[2]; /* the weight of GATHER */
+    o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
+    o.a.loss.further = g->number > 0;
+    o.a.loss.weight = (float)p->model->outputs[g->number].weight;
+    o.a.loss.slot = loss_slot(p->model, g->number);
     if (p->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
         TRY(builder_gradient(b, o.in[0], &o.out[0]));
     return builder_add(b, &o, loss_kind_of(o.a.loss.id)->name);
 }
 
-static cornu_status add_metrics(step_builder *b)
+static cornu_status add_metrics(step_builder *b, const goal *g)
 {
     plan *p = b->plan;
     const cornu_model *m = p->model;
-    const loss_kind *l = loss_kind_of(m->loss.id);
+    const loss_kind *l = loss_kind_of(g->loss->id);
     for (int i = 0; i < m->metric_count; i++) {
         const metric_kind *k = metric_kind_of(m->metrics[i].id);
+        if (m->metrics[i].output != g->number || m->metrics[i].of_loss)
+            continue;
         if (k->sparse != l->sparse)
             return status_fail(CORNU_INVALID,
                                "metrics: found %s, which takes %s; the loss %s takes %s", k->name,
                                k->sparse ? "class numbers" : "one-hot targets", l->name,
                                l->sparse ? "class numbers" : "one-hot targets");
         op o = op_new(OP_METRIC);
-        o.in[0] = p->output;
-        o.in[1] = p->target;
+        o.in[0] = g->output;
+        o.in[1] = g->target;
         o.a.metric.id = m->metrics[i].id;
         o.a.metric.k = m->metrics[i].k;
         o.a.metric.slot = i;
         TRY(builder_add(b, &o, k->name));
     }
     p->metric_count = m->metric_count;
+    return CORNU_OK;
+}
+
+/* The loss and the metrics of each output; the targets of several are slices of GATHER's rows. */
+static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
+{
+    const cornu_model *m = b->plan->model;
+    int64_t at = 0;
+    for (int i = 0; i < m->output_count; i++) {
+        goal g = {.number = i,
+                  .loss = &m->outputs[i].loss,
+                  .output = outputs[m->outputs[i].node],
+                  .target = b->plan->target};
+        if (m->output_count > 1) {
+            const shape s = model_target_shape(m, i);
+            b->node = &m->nodes[m->outputs[i].node];
+            TRY(take_slice(b, b->plan->target, &s, &at, &g.target));
+        }
+        TRY(add_loss(b, &g));
+        TRY(add_metrics(b, &g));
+    }
     return CORNU_OK;
 }
 
@@ -178,20 +279,34 @@ static cornu_status check_options(const cornu_model *m, const plan_options *opti
                            "%s: has no loss; expected a compile section (or "
                            "cornu_model_compile) before training or evaluating",
                            m->name ? m->name : "model");
+    if (m->input_count > 1 &&
+        (augmentation_any(&options->augment) || standardization_any(&options->standardize)))
+        return status_fail(CORNU_INVALID,
+                           "augment: found changes of the samples, and a model of %d inputs; "
+                           "expected one input, which is then the picture",
+                           m->input_count);
     return model_check_graph(m);
+}
+
+static cornu_status add_operations(step_builder *b, tensor_ref *outputs)
+{
+    plan *p = b->plan;
+    TRY(add_forward(b, outputs));
+    int forward_count = p->op_count;
+    if (p->mode != PLAN_PREDICT)
+        TRY(add_goals(b, outputs));
+    TRY(add_output(b, outputs));
+    return p->mode == PLAN_TRAIN ? build_backward(b, forward_count) : CORNU_OK;
 }
 
 static cornu_status add_step(step_builder *b)
 {
     plan *p = b->plan;
-    TRY(add_forward(b));
-    int forward_count = p->op_count;
-    if (p->mode != PLAN_PREDICT) {
-        TRY(add_loss(b));
-        TRY(add_metrics(b));
-    }
-    if (p->mode == PLAN_TRAIN)
-        TRY(build_backward(b, forward_count));
+    tensor_ref *outputs; /* [node_count] */
+    TRY(memory_new((size_t)p->model->node_count, sizeof *outputs, "plan", &outputs));
+    cornu_status status = add_operations(b, outputs);
+    free(outputs);
+    TRY(status);
     return b->options->no_fusion ? CORNU_OK : pass_fuse_activation(p);
 }
 

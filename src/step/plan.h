@@ -99,6 +99,10 @@ typedef union op_attributes {
     struct {
         loss_id id;
         bool logits;
+        bool term;    /* of a sum that is the step's loss: */
+        bool further; /* a term, and not the first */
+        float weight; /* a term's factor in the sum */
+        int slot;     /* of a term: the metric that is its own loss; -1: none */
     } loss;
     struct {
         metric_id id;
@@ -124,6 +128,12 @@ typedef struct op {
     op_attributes a;
     double flops, bytes; /* cost.c */
 } op;
+
+/* The share of a loss in the step's. */
+static inline float loss_weight(const op *o)
+{
+    return o->a.loss.term ? o->a.loss.weight : 1;
+}
 
 typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
@@ -221,8 +231,10 @@ typedef struct plan {
     int group_count;
     collective *collectives; /* in the order of `after`; NULL: none */
     int collective_count;
-    tensor_ref input, target,
-        output;                /* output: the result of predict; target: NO_TENSOR in predict */
+    /* The rows that GATHER fills, of several inputs and targets one after another; and the result
+       of predict, of several outputs likewise. target: NO_TENSOR in predict; output: of several
+       NO_TENSOR in training. */
+    tensor_ref input, target, output;
     tensor_ref input_gradient; /* with keep_input_gradient, else NO_TENSOR */
     tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
     int metric_count;

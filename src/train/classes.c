@@ -57,9 +57,9 @@ static cornu_status class_join(const class_list *list, const class_list *other, 
 static bool tells_classes(const cornu_model *m)
 {
     int64_t outputs = m->output.rank > 0 ? m->output.dim[m->output.rank - 1] : 1;
-    if (!m->compiled || shape_elements(&m->output) != outputs)
+    if (!m->compiled || m->output_count > 1 || shape_elements(&m->output) != outputs)
         return false;
-    return outputs > 1 || loss_kind_of(m->loss.id)->targets != LOSS_TARGETS_VALUES;
+    return outputs > 1 || loss_kind_of(model_loss(m)->id)->targets != LOSS_TARGETS_VALUES;
 }
 
 static int64_t classes_of(const cornu_model *m)

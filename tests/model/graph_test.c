@@ -66,7 +66,7 @@ static void wrong_graphs_are_refused_with_the_layer(void **state)
         {NETWORK(BLOCK "    - Flatten: {inputs: [inner, shortcut]}\n"),
          "layers[4]: flatten (Flatten): found 2 inputs; expected one"},
         {NETWORK(BLOCK "    - Add: {inputs: [stem, shortcut]}\n"),
-         "layers[2]: inner: found no layer that reads its output|only the last layer, add"},
+         "layers[2]: inner: found no layer that reads its output|model's outputs (add)"},
         {NETWORK(BLOCK "    - Add: {inputs: [inner, 3]}\n"),
          "layers[4].Add.inputs[1]: found 3; expected the name of a layer before this one"},
         {NETWORK(BLOCK "    - Add: {inputs: []}\n"),
@@ -281,7 +281,7 @@ static void wrong_calls_in_keras_json_are_refused(void **state)
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("c", "0"), "\"a\", 1, 0"),
          "found no layer \"c\"; expected the name of one of this model"},
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 0, 0"),
-         "config.output_layers[0]: found \"a\"; expected \"a/call_2\""},
+         "a/call_2: found no layer that reads its output"},
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 1, 1"),
          "config.output_layers[0]: found output 1 of a; expected 0, its only one"},
     };

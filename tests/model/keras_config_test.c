@@ -124,7 +124,7 @@ static void networks_that_do_not_hold_together_are_refused(void **state)
                          ", \"name\": \"a\"" FROM3(
                              "in")) ", " DENSE3("b", 2, "relu", ", \"name\": \"b\"" FROM3("in")),
                      "a"),
-         "config.output_layers: found \"a\"; expected \"b\", whose output no layer reads"},
+         "b: found no layer that reads its output, which is not one of the model's outputs (a)"},
         {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
                          "a", 2, "relu", ", \"name\": \"a\"" FROM3("nobody")),
                      "a"),

@@ -315,6 +315,52 @@ static void networks_that_branch_have_the_gradients_that_differences_give(void *
     assert_int_equal(failures, 0);
 }
 
+/* Several inputs, and several outputs whose losses have weights: the loss is their sum. */
+static const struct {
+    const char *name, *model, *compile;
+} towers[] = {
+    {"two inputs",
+     "{inputs: {a: [4, 3, 2], b: [5]}, layers: ["
+     "{Conv2D: {filters: 2, kernel_size: 2, activation: tanh, inputs: a}}, Flatten, "
+     "{Dense: {units: 3, name: left}}, {Dense: {units: 3, inputs: b, name: right}}, "
+     "{Add: {inputs: [left, right]}}, {Dense: {units: 2}}]}",
+     "{optimizer: sgd, loss: mean_squared_error}"},
+    {"two outputs",
+     "{input: [5], layers: [{Dense: {units: 4, activation: tanh, name: stem}}, "
+     "{Dense: {units: 3, name: value}}, "
+     "{Dense: {units: 4, activation: softmax, inputs: stem, name: class}}], "
+     "outputs: [value, class]}",
+     "{optimizer: sgd, loss: {value: mse, class: sparse_categorical_crossentropy}, "
+     "loss_weights: [0.25, 1.5], metrics: {class: [accuracy]}}"},
+    {"an output within",
+     "{inputs: {a: [4], b: [2, 2]}, layers: [{Flatten: {inputs: b}}, "
+     "{Add: {inputs: [a, flatten]}}, {Dense: {units: 3, name: first}}, "
+     "{Activation: {activation: sigmoid, name: shares}}, "
+     "{Reshape: {target_shape: [3, 1], name: last}}], "
+     "outputs: [last, first, shares]}",
+     "{optimizer: sgd, loss: [mse, mse, binary_crossentropy], loss_weights: {first: 2}}"},
+    {"one loss for all",
+     "{input: [2, 3], layers: [{Dense: {units: 3, name: a}}, "
+     "{Dense: {units: 2, inputs: input_layer, name: b}}], outputs: [a, b]}",
+     "{optimizer: sgd, loss: mse}"},
+    {"a weight of one loss", "{input: [4], layers: [{Dense: {units: 3, activation: softmax}}]}",
+     "{optimizer: sgd, loss: sparse_categorical_crossentropy, loss_weights: 0.3}"},
+};
+
+static void several_inputs_and_outputs_have_the_gradients_that_differences_give(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (size_t i = 0; i < sizeof towers / sizeof *towers; i++) {
+        char yaml[2048];
+        snprintf(yaml, sizeof yaml, "model: %s\ncompile: %s", towers[i].model, towers[i].compile);
+        cornu_model *model = net_model(yaml);
+        failures += check_on_every_device(model, towers[i].name);
+        cornu_model_close(model);
+    }
+    assert_int_equal(failures, 0);
+}
+
 /* Outputs in 0..1 without a softmax or sigmoid; logits; and both activations. */
 static const char *const heads[] = {
     "[{Dense: {units: 5, activation: tanh}}, {Rescaling: {scale: 0.4, offset: 0.5}}]",
@@ -412,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_wrong_factor_or_sign_is_seen),
         cmocka_unit_test(every_layer_row_has_the_gradients_that_differences_give),
         cmocka_unit_test(networks_that_branch_have_the_gradients_that_differences_give),
+        cmocka_unit_test(several_inputs_and_outputs_have_the_gradients_that_differences_give),
         cmocka_unit_test(every_loss_row_has_the_gradients_that_differences_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

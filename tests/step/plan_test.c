@@ -599,9 +599,106 @@ static void tensors_have_names_of_their_own(void **state)
     cornu_model_close(model);
 }
 
+/* ---- several inputs and outputs ---------------------------------------------------------- */
+
+#define TOWERS                                                                   \
+    "model: {inputs: {a: [4], b: [2, 3]}, layers: [{Flatten: {inputs: b}}, "     \
+    "{Dense: {units: 4, name: right}}, {Add: {inputs: [a, right], name: sum}}, " \
+    "{Dense: {units: 1, name: price}}, "                                         \
+    "{Dense: {units: 5, activation: softmax, inputs: sum, name: kind}}], "       \
+    "outputs: [kind, price]}\n"                                                  \
+    "compile: {optimizer: sgd, loss: [sparse_categorical_crossentropy, mse], "   \
+    "loss_weights: [1, 0.5], metrics: [[accuracy], [mae]]}"
+
+static void several_inputs_and_targets_are_parts_of_the_rows_of_samples(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(TOWERS);
+    plan *p = build(model, PLAN_TRAIN, 3);
+    int at;
+    assert_int_equal(p->tensors[p->input].count, 3 * (4 + 6));
+    assert_int_equal(p->tensors[p->target].count, 3 * (1 + 1));
+    assert_int_equal(net_count(p, OP_GATHER, &at), 1);
+    assert_int_equal(net_count(p, OP_SLICE, &at), 4);
+    assert_int_equal(p->ops[at + 1].a.slice.begin, 4);
+    assert_int_equal(p->output, NO_TENSOR);
+    plan_free(p);
+    p = build(model, PLAN_PREDICT, 3);
+    assert_int_equal(p->tensors[p->output].count, 3 * (5 + 1));
+    assert_int_equal(net_count(p, OP_LOSS, &at), 0);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(TOWERS);
+    plan *p = build(model, PLAN_TRAIN, 3);
+    int at, metric;
+    assert_int_equal(net_count(p, OP_LOSS, &at), 2);
+    assert_true(p->ops[at].a.loss.term && !p->ops[at].a.loss.further);
+    assert_true(p->ops[at].a.loss.logits && p->ops[at].a.loss.slot == 2);
+    assert_int_equal(net_count(p, OP_METRIC, &metric), 2);
+    assert_int_equal(metric, at + 1);
+    const op *second = &p->ops[at + 3]; /* a metric, and the part of the targets, come between */
+    assert_int_equal(second->kind, OP_LOSS);
+    assert_true(second->a.loss.further && second->a.loss.weight == 0.5f);
+    assert_int_equal(second->a.loss.slot, 3);
+    plan_free(p);
+    cornu_model_close(model);
+    model = net_model("model: {input: [7], layers: [{Dense: {units: 5}}]}" COMPILE);
+    p = build(model, PLAN_TRAIN, 3);
+    assert_int_equal(net_count(p, OP_LOSS, &at), 1);
+    assert_false(p->ops[at].a.loss.term);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+/* On every device: the sum, and each loss by itself. */
+static void the_steps_loss_is_the_weighted_sum_of_the_losses(void **state)
+{
+    (void)state;
+    double expected[3] = {0};
+    for (int i = 0; net_device(i); i++) {
+        cornu_model *model = net_model(TOWERS);
+        device *d = net_device_open(net_device(i), NULL);
+        const bool lacks = net_lacks(d, model);
+        step_results results;
+        d->ops->close(d);
+        for (int mode = 0; !lacks && mode < 2; mode++) {
+            const plan_options options = {.mode = mode ? PLAN_EVALUATE : PLAN_TRAIN, .batch = 3};
+            net *n = net_open(model, net_device(i), &options);
+            n->input.learning_rate = 0;
+            for (int step = 0; step < 2; step++)
+                if (n->device->ops->run(n->device, n->prepared, &n->input, 1) != CORNU_OK)
+                    fail_msg("%s", cornu_last_error());
+            assert_int_equal(n->device->ops->results(n->device, &results, true), CORNU_OK);
+            const double kind = results.metrics[2] / 6, price = results.metrics[3] / 6;
+            if (expected[0] == 0) {
+                expected[0] = results.loss / 6;
+                expected[1] = kind;
+                expected[2] = price;
+            }
+            assert_true(kind > 0.1 && price > 0.001);
+            assert_true(fabs(results.loss / 6 - (kind + 0.5 * price)) < 1e-6 * expected[0]);
+            assert_true(fabs(results.last_loss - results.loss / 6) < 1e-6 * expected[0]);
+            assert_true(fabs(results.loss / 6 - expected[0]) < 1e-4 * expected[0]);
+            assert_true(fabs(kind - expected[1]) < 1e-4 * expected[1]);
+            assert_true(fabs(price - expected[2]) < 1e-4 * expected[2]);
+            net_close(n);
+        }
+        cornu_model_close(model);
+    }
+    assert_true(expected[0] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_inputs_and_targets_are_parts_of_the_rows_of_samples),
+        cmocka_unit_test(each_output_has_a_loss_that_is_a_part_of_the_steps),
+        cmocka_unit_test(the_steps_loss_is_the_weighted_sum_of_the_losses),
         cmocka_unit_test(tensors_have_names_of_their_own),
         cmocka_unit_test(the_gradient_of_a_tensor_is_the_sum_over_its_readers),
         cmocka_unit_test(what_is_added_to_a_lent_gradient_gets_memory_of_its_own),

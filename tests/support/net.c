@@ -139,17 +139,29 @@ void net_fill(float *values, int64_t count, uint64_t seed)
     }
 }
 
+/* Class numbers in the places of the outputs whose losses take those. */
+static void fill_classes(net *n)
+{
+    const int64_t row = n->y_count / n->plan->batch;
+    int64_t at = 0;
+    for (int output = 0; output < n->model->output_count; output++) {
+        const shape target = model_target_shape(n->model, output),
+                    *s = model_output_shape(n->model, output);
+        const int64_t count = shape_elements(&target), classes = s->dim[s->rank - 1];
+        const bool sparse = loss_kind_of(n->model->outputs[output].loss.id)->sparse;
+        for (int64_t i = 0; sparse && i < n->plan->batch * count; i++)
+            n->y[i / count * row + at + i % count] = (float)(i * 7 % classes);
+        at += count;
+    }
+}
+
 static void fill_targets(net *n)
 {
-    const tensor *output = &n->plan->tensors[n->plan->output];
-    int64_t classes = output->shape.dim[output->shape.rank - 1];
     n->y_count = n->plan->tensors[n->plan->target].count;
     n->y = calloc((size_t)n->y_count, sizeof *n->y);
     assert_non_null(n->y);
     net_fill(n->y, n->y_count, 3);
-    if (loss_kind_of(n->model->loss.id)->sparse)
-        for (int64_t i = 0; i < n->y_count; i++)
-            n->y[i] = (float)(i * 7 % classes);
+    fill_classes(n);
 }
 
 static shape one_sample(const tensor *t)

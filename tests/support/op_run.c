@@ -385,7 +385,8 @@ static void keep_name(const char *choice, char *name, size_t size)
 cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_name[64],
                             op_outputs *out)
 {
-    static const cornu_model one_hot = {.loss = {.id = LOSS_CATEGORICAL_CROSSENTROPY}};
+    static const cornu_model one_hot = {
+        .output_count = 1, .outputs = {{.loss = {.id = LOSS_CATEGORICAL_CROSSENTROPY}}}};
     bench b = {0};
     prepared *p = NULL;
     kernel_choice choice;

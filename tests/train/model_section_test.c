@@ -113,7 +113,8 @@ static void what_is_wrong_with_it_is_said(void **state)
     expect_message("net.yaml:3: layers[0]: unknown layer \"Dence\"");
     write_text("net.yaml", "model: net.yaml\n");
     expect_status(cornu_model_open(scratch_path("r.yaml"), &m), CORNU_INVALID);
-    expect_message("net.yaml:1: model: unknown option; model takes input, layers, name");
+    expect_message(
+        "net.yaml:1: model: unknown option; model takes input, inputs, layers, outputs, name");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_open, scratch_close)

@@ -30,9 +30,20 @@ typedef struct op_run {
                               kernel.flush; `run` keeps what it needs */
     const void *absorbed;  /* the state of the kernel whose deferred work this run does as well;
                               NULL:  of none */
-    step_results *results; /* LOSS adds mean loss times batch to .loss and sets .last_loss, METRIC
+    step_results *results; /* LOSS: host_add_loss; METRIC
                               adds its sum over samples to .metrics; host_run does the rest */
 } op_run;
+
+/* A loss's mean over the rows of this step: into the step's loss, of which it may be a term. */
+static inline void host_add_loss(const op_run *r, const op *o, double mean)
+{
+    const double batch = (double)r->plan->batch, term = mean * (double)loss_weight(o);
+    step_results *to = r->results;
+    to->last_loss = o->a.loss.further ? to->last_loss + term : term;
+    to->loss += term * batch;
+    if (o->a.loss.term && o->a.loss.slot >= 0)
+        to->metrics[o->a.loss.slot] += mean * batch;
+}
 
 /* Tensors of an operation: OP_IN(p, o, 0)->shape ... */
 #define OP_IN(plan_, op_, i) (&(plan_)->tensors[(op_)->in[i]])

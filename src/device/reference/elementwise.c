@@ -232,11 +232,11 @@ cornu_status reference_loss(const op_run *r)
         float *grad = r->out[0] ? r->out[0] + i * n : NULL;
         double weight = r->in[2] ? (double)r->in[2][i * r->plan->batch / rows] : 1;
         sum += weight * row(r->in[0] + i * n, r->in[1] + i * targets, n, grad);
+        const double share = weight * (double)loss_weight(r->op);
         for (int64_t k = 0; grad && k < n; k++)
-            grad[k] = (float)((double)grad[k] * weight / (double)rows);
+            grad[k] = (float)((double)grad[k] * share / (double)rows);
     }
-    r->results->last_loss = sum / (double)rows;
-    r->results->loss += r->results->last_loss * (double)r->plan->batch;
+    host_add_loss(r, r->op, sum / (double)rows);
     return CORNU_OK;
 }
 

@@ -699,6 +699,10 @@ static cornu_status build(onnx_export *e, const cornu_export_options *options)
 {
     const plan *p = e->plan;
     const shape *out = &p->model->output;
+    if (p->model->input_count > 1 || p->model->output_count > 1)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "ONNX: found a model of %d inputs and %d outputs; expected one of each",
+                           p->model->input_count, p->model->output_count);
     onnx_add_input(e, options->preprocess);
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].kind != OP_GATHER)

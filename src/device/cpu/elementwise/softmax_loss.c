@@ -117,7 +117,7 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
                                .gradient = gradient ? gradient + begin * h->n : NULL,
                                .rows = end - begin,
                                .n = h->n,
-                               .scale = 1.0f / (float)h->rows};
+                               .scale = loss_weight(o) / (float)h->rows};
     if (o->in[2] == NO_TENSOR)
         return h->kernels->cross_entropy(&rows);
     return weighted_loss(h, &rows, begin, at[o->in[2]]);
@@ -169,10 +169,8 @@ static cornu_status run(const op_run *r)
     h.rows = rows_of(r->plan, r->op, &h.n);
     threads_run(r->pool, h.tasks, run_task, &h);
     const double batch = (double)r->plan->batch;
-    if (h.ops.loss) {
-        r->results->last_loss = sum_of(&h, 0);
-        r->results->loss += r->results->last_loss * batch;
-    }
+    if (h.ops.loss)
+        host_add_loss(r, h.ops.loss, sum_of(&h, 0));
     for (int i = 0; i < h.ops.metric_count; i++)
         r->results->metrics[h.ops.metrics[i].a.metric.slot] += sum_of(&h, 1 + i) * batch;
     return CORNU_OK;
@@ -200,6 +198,7 @@ enum {
 typedef struct rows_run {
     const float *output, *target;
     const float *weight; /* [rows / rows_per_sample], or NULL */
+    double share;        /* of the loss in the step's: gradients times this */
     float *gradient;     /* NULL: not needed */
     int64_t rows_per_sample;
     int64_t rows, n, targets, rows_per_task, k;
@@ -227,7 +226,7 @@ static void rows_task(void *context, int64_t task, int worker)
         sum += weight * (s->loss ? s->loss(output, target, s->n, gradient)
                                  : s->metric(output, target, s->n, s->k));
         for (int64_t j = 0; gradient && j < s->n; j++)
-            gradient[j] = (float)((double)gradient[j] * weight / (double)s->rows);
+            gradient[j] = (float)((double)gradient[j] * (weight * s->share) / (double)s->rows);
     }
     s->partials[task] = sum;
 }
@@ -263,10 +262,10 @@ static cornu_status run_loss(const op_run *r)
 {
     rows_run s = {.loss = loss_row_of(r->op->a.loss.id, r->op->a.loss.logits),
                   .weight = r->in[2],
+                  .share = (double)loss_weight(r->op),
                   .gradient = r->out[0]};
     double sum = sum_rows(r, &s);
-    r->results->last_loss = sum / (double)s.rows;
-    r->results->loss += r->results->last_loss * (double)r->plan->batch;
+    host_add_loss(r, r->op, sum / (double)s.rows);
     return CORNU_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Losses and metrics over rows, by the rules of device/rules: each thread of a row has a partial
    sum of its value, which the block then adds. */
-#include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/rows.h"
+#include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/step.cuh"
 
 #include "device/rules/losses.h"
@@ -64,9 +64,11 @@ static __device__ sum2 sum_rows(const rows_params &p, int metric, sum2 *shared)
     sum2 sum = sum2_of(0);
     for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
         row_view r = view_of(p, first + group, metric < 0 ? p.output : p.judged);
-        if (metric < 0)
-            sum = sum2_plus(sum, r.weight * loss_of(&r, p.loss, p.logits));
-        else
+        if (metric < 0) {
+            const float counts = r.weight;
+            r.weight *= p.share; /* the gradient's */
+            sum = sum2_plus(sum, counts * loss_of(&r, p.loss, p.logits));
+        } else
             sum = sum2_add(sum, sum2_of_double(metric_of(&r, p.metrics[metric])));
     }
     return block_sum(sum2_settled(sum), shared);
@@ -78,8 +80,12 @@ static __device__ inline void add_result(const rows_params &p, int metric, sum2 
     double sum = (double)of_rows.x + (double)of_rows.y;
     double rows = (double)p.rows, batch = (double)p.batch;
     if (metric < 0) {
-        p.results->last_loss = sum / rows;
-        p.results->loss += p.results->last_loss * batch;
+        const double before = p.further ? p.results->last_loss : 0;
+        const double loss = sum / rows, term = loss * (double)p.share;
+        p.results->last_loss = before + term;
+        p.results->loss += term * batch;
+        if (p.own >= 0)
+            p.results->metrics[p.own] += loss * batch;
     } else {
         p.results->metrics[p.metrics[metric].slot] += sum * batch / rows;
     }

@@ -27,6 +27,10 @@ typedef struct rows_params {
     int32_t loss;       /* loss_id; -1: only metrics */
     int32_t logits;
     int32_t lanes; /* threads a row: a power of two up to 32 */
+    /* A loss that is a term of the step's: its share, whether it is not the first, and the metric
+       that is this loss alone (-1: none). Of another loss the share is 1. */
+    float share;
+    int32_t further, own;
     int32_t metric_count;
     rows_metric metrics[ROWS_METRICS];
     cuda_results *results;

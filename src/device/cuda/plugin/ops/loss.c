@@ -33,9 +33,10 @@ static rows_blocking blocking_of(const plan *p, const op *o)
     return c;
 }
 
+/* The last loss: with it the step's is complete. */
 static const op *find_loss(const plan *p)
 {
-    for (int i = 0; i < p->op_count; i++)
+    for (int i = p->op_count - 1; i >= 0; i--)
         if (p->ops[i].kind == OP_LOSS)
             return &p->ops[i];
     return NULL;
@@ -68,6 +69,8 @@ static rows_params params_of(const gpu_op *r, const op *o)
     rows_params p = {.target = address_of(r, o->in[1]),
                      .batch = r->plan->batch,
                      .loss = -1,
+                     .share = 1,
+                     .own = -1,
                      .lanes = blocking_of(r->plan, o).lanes,
                      .results = cuda_of(r->g)->results};
     tensor_matrix(&r->plan->tensors[o->in[0]], &p.rows, &p.n);
@@ -89,12 +92,17 @@ static void add_loss(const gpu_op *r, rows_params *p, const op *o)
 {
     p->loss = (int32_t)o->a.loss.id;
     p->logits = o->a.loss.logits;
+    if (o->a.loss.term) {
+        p->share = o->a.loss.weight;
+        p->further = o->a.loss.further;
+        p->own = o->a.loss.slot;
+    }
     p->output = address_of(r, o->in[0]);
     if (o->in[2] != NO_TENSOR)
         p->weight = address_of(r, o->in[2]);
     if (o->out[0] != NO_TENSOR)
         p->gradient = (float *)r->tensors[o->out[0]];
-    if (cuda_loss_counts_step(r->plan))
+    if (cuda_loss_counts_step(r->plan) && o == find_loss(r->plan))
         p->position = cuda_of(r->g)->position;
 }
 

@@ -72,33 +72,44 @@ KERNEL(softmax_backward, WORK_ITEMS)
 
 /* ---- the step's sums ------------------------------------------------------------------------ */
 
-/* How rows become a sum of the step: RESULT_LOSS or a metric's (shared.h). share_high + share_low is
-   1 / rows, and of scale_high + scale_low batch / rows. One group writes to `results` itself; of
-   several each writes its sum to partials[group], and rows_reduce adds those. */
+/* How rows become a sum of the step: RESULT_LOSS or a metric's (shared.h). Of a loss that is a term
+   of the step's, loss_share is its share, and `own` the metric that is this loss alone (-1: none).
+   share_high + share_low is 1 / rows, and scale_high + scale_low batch / rows. One group writes to
+   `results` itself; of several each writes its sum to partials[group], and rows_reduce adds those. */
 #define SUMS                                                                              \
-    const int slot, OUT(sum2, partials), OUT(float, results), const float share_high,     \
+    const int slot, const int term, const int own, const float loss_share,                \
+        OUT(sum2, partials), OUT(float, results), const float share_high,                 \
         const float share_low, const float scale_high, const float scale_low
 #define ADD_SUM(sum)                                                         \
-    add_sum(sum, slot, partials, results, (sum2)(share_high, share_low),     \
-            (sum2)(scale_high, scale_low))
+    add_sum(sum, slot, term, own, loss_share, partials, results,             \
+            (sum2)(share_high, share_low), (sum2)(scale_high, scale_low))
 
-static inline void write_result(sum2 sum, int slot, global float *results, sum2 share, sum2 scale)
+static inline void write_result(sum2 sum, int slot, int term, int own, float weight,
+                                global float *results, sum2 share, sum2 scale)
 {
     global sum2 *sums = (global sum2 *)results;
+    if (term) { /* the sums are 0 when a step begins */
+        if (own >= 0)
+            sums[RESULT_METRICS + own] = sum2_times(sum, scale);
+        sum = sum2_times(sum, (sum2)(weight, 0.0f));
+        sums[RESULT_LOSS] = sum2_add(sums[RESULT_LOSS], sum2_times(sum, scale));
+        sums[RESULT_MEAN] = sum2_add(sums[RESULT_MEAN], sum2_times(sum, share));
+        return;
+    }
     sums[slot] = sum2_times(sum, scale);
     if (slot == RESULT_LOSS)
         sums[RESULT_MEAN] = sum2_times(sum, share);
 }
 
-static inline void add_sum(sum2 sum, int slot, global sum2 *partials, global float *results,
-                           sum2 share, sum2 scale)
+static inline void add_sum(sum2 sum, int slot, int term, int own, float weight,
+                           global sum2 *partials, global float *results, sum2 share, sum2 scale)
 {
     if (get_local_id(0) != 0)
         return;
     if (partials)
         partials[get_group_id(0)] = sum;
     else
-        write_result(sum, slot, results, share, scale);
+        write_result(sum, slot, term, own, weight, results, share, scale);
 }
 
 /* Run by one work-group. */
@@ -112,8 +123,8 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
         sum = sum2_add(sum, partials[k]);
     sum = group_sum2(sum, shared);
     if (get_local_id(0) == 0)
-        write_result(sum, slot, results, (sum2)(share_high, share_low),
-                   (sum2)(scale_high, scale_low));
+        write_result(sum, slot, term, own, loss_share, results, (sum2)(share_high, share_low),
+                     (sum2)(scale_high, scale_low));
 }
 
 /* ---- losses and metrics ---------------------------------------------------------------------
@@ -150,7 +161,7 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
             r.gradient = gradient ? gradient + row * n : gradient;                              \
             r.activated = activated ? activated + row * n : activated;                          \
             r.activation = activation;                                                          \
-            r.share = counts * share_high;                                                      \
+            r.share = counts * share_high * loss_share;                                         \
             sum = sum2_add(sum, sum2_of_number((row_number)counts * rule(&r)));                 \
         }                                                                                       \
         sum = group_sum2(sum, shared);                                                          \

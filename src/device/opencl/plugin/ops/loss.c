@@ -31,7 +31,9 @@ typedef struct rows {
     gpu_address output, target, partials; /* partials: 0: of one group */
     int64_t rows, n, targets, batch;
     rows_blocking blocking;
-    int slot; /* RESULT_METRICS + this, kernels/shared.h */
+    int slot;      /* kernels/shared.h */
+    int term, own; /* a loss that is a term of the step's; the metric that is this loss, or -1 */
+    float weight;  /* 1 if it is none */
 } rows;
 
 static rows rows_of(const gpu_op *r, const op *o)
@@ -40,7 +42,14 @@ static rows rows_of(const gpu_op *r, const op *o)
               .target = gpu_address_of(r, o->in[1]),
               .batch = r->plan->batch,
               .blocking = blocking_of(r->plan, o),
-              .slot = o->kind == OP_LOSS ? RESULT_LOSS : RESULT_METRICS + o->a.metric.slot};
+              .slot = o->kind == OP_LOSS ? RESULT_LOSS : RESULT_METRICS + o->a.metric.slot,
+              .own = -1,
+              .weight = 1};
+    if (o->kind == OP_LOSS && o->a.loss.term) {
+        t.term = 1;
+        t.own = o->a.loss.slot;
+        t.weight = o->a.loss.weight;
+    }
     tensor_matrix(&r->plan->tensors[o->in[0]], &t.rows, &t.n);
     t.targets = r->plan->tensors[o->in[1]].count / t.rows;
     t.partials = t.blocking.groups > 1 ? r->scratch : 0;
@@ -51,9 +60,10 @@ static rows rows_of(const gpu_op *r, const op *o)
 #define A_MATRICES(t)                                                                  \
     A_ADDRESS((t)->output), A_ADDRESS((t)->target), A_LONG((t)->rows), A_LONG((t)->n), \
         A_LONG((t)->targets), A_INT((t)->blocking.lanes)
-#define A_SUMS(t)                                                     \
-    A_INT((t)->slot), A_ADDRESS((t)->partials), A_STEP(STEP_RESULTS), \
-        A_SUM2(1 / (double)(t)->rows), A_SUM2((double)(t)->batch / (double)(t)->rows)
+#define A_SUMS(t)                                                                      \
+    A_INT((t)->slot), A_INT((t)->term), A_INT((t)->own), A_FLOAT((t)->weight),         \
+        A_ADDRESS((t)->partials), A_STEP(STEP_RESULTS), A_SUM2(1 / (double)(t)->rows), \
+        A_SUM2((double)(t)->batch / (double)(t)->rows)
 
 static cornu_status reduce(gpu *g, const rows *t)
 {
