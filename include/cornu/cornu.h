@@ -98,6 +98,11 @@ CORNU_API cornu_status cornu_model_new(const int64_t *shape, int rank, cornu_mod
 /* Append a layer by its Keras class name with its Keras options as YAML or JSON, e.g.
    cornu_model_add(m, "Conv2D", "{filters: 32, kernel_size: 3, activation: relu}"). */
 CORNU_API cornu_status cornu_model_add(cornu_model *model, const char *layer, const char *options);
+/* Make these layers' outputs the model's, in this order: a name or a list of names, as YAML or
+   JSON, e.g. "[price, kind]". Without it the last layer's output is the model's. A model has
+   several inputs by several InputLayers: cornu_model_add(m, "InputLayer", "{shape: [3], name: b}").
+ */
+CORNU_API cornu_status cornu_model_name_outputs(cornu_model *model, const char *names);
 /* Choose optimizer, loss and metrics, in the form of a recipe's compile section, e.g.
    "{optimizer: adam, loss: categorical_crossentropy, metrics: [accuracy]}". */
 CORNU_API cornu_status cornu_model_compile(cornu_model *model, const char *options);
@@ -105,7 +110,8 @@ CORNU_API void cornu_model_close(cornu_model *model);
 
 /* Keras's table plus FLOPs, bytes and the memory that training needs at the recipe's batch. */
 CORNU_API cornu_status cornu_model_summary(const cornu_model *model, char **text);
-/* Shape without the batch dimension; `shape` has room for 8 numbers. */
+/* Shape without the batch dimension; `shape` has room for 8 numbers. Of several inputs or outputs
+   it is that of their row: {numbers of all}. */
 CORNU_API cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *shape, int *rank);
 CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *shape,
                                                 int *rank);
@@ -163,6 +169,10 @@ CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
                                                  const cornu_data_options *options,
                                                  cornu_data **data);
 
+/* Samples of a model of several inputs or outputs are rows in which the arrays stand one after
+   another, in the order of cornu_model_input and cornu_model_output (model.h): `values` of shape
+   {numbers of all inputs}, and `targets` of the numbers of all outputs. The target of an output
+   whose loss takes class numbers is such a number, as a float. cornu_rows_join makes such rows. */
 typedef struct cornu_arrays {
     size_t size;
     int64_t count;         /* samples */
@@ -310,7 +320,8 @@ typedef struct cornu_run_options {
 /* Mean loss and metrics over a split. */
 CORNU_API cornu_status cornu_evaluate(cornu_model *model, const cornu_data *data,
                                       const cornu_run_options *options, cornu_scores *scores);
-/* Compute outputs [count][output shape] from inputs [count][input shape]. */
+/* Compute outputs [count][output shape] from inputs [count][input shape]; of several inputs or
+   outputs in rows, one after another, as in cornu_arrays. */
 CORNU_API cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t count,
                                      const cornu_run_options *options, float *outputs);
 

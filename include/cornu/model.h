@@ -19,6 +19,32 @@ typedef struct cornu_weight_info {
     bool statistic; /* its layer computes it, such as a moving mean; it is never trained */
 } cornu_weight_info;
 
+/* An input or output of a model. */
+typedef struct cornu_end_info {
+    size_t size;
+    const char *name; /* of its layer; lives as long as the model */
+    int rank;
+    bool classes; /* of an output: its target is a class number for each row of its shape, without
+                     the last dimension, as its loss wants it */
+    int64_t shape[8]; /* without the batch dimension */
+    int64_t first;    /* its numbers begin here in a row of cornu_predict's inputs or outputs, */
+    int64_t count;    /* and are so many */
+    int64_t target_count; /* of an output: the numbers of its target */
+} cornu_end_info;
+
+/* How many inputs and outputs, and one of them. CORNU_NOT_FOUND for another index. */
+CORNU_API int cornu_model_input_count(const cornu_model *model);
+CORNU_API int cornu_model_output_count(const cornu_model *model);
+CORNU_API cornu_status cornu_model_input(const cornu_model *model, int index, cornu_end_info *info);
+CORNU_API cornu_status cornu_model_output(const cornu_model *model, int index,
+                                          cornu_end_info *info);
+/* Rows of several arrays: arrays[i] is [count][sizes[i]], rows [count][sum of sizes]. */
+CORNU_API cornu_status cornu_rows_join(const float *const *arrays, const int64_t *sizes,
+                                       int arrays_count, int64_t count, float *rows);
+/* The reverse: arrays[i] may be NULL, for numbers that are not wanted. */
+CORNU_API cornu_status cornu_rows_split(const float *rows, const int64_t *sizes, int arrays_count,
+                                        int64_t count, float *const *arrays);
+
 CORNU_API int cornu_model_weight_count(const cornu_model *model);
 CORNU_API cornu_status cornu_model_weight_info(const cornu_model *model, int index,
                                                cornu_weight_info *info);

@@ -19,43 +19,44 @@ static shape without_trailing_ones(const shape *s)
     return t;
 }
 
-/* The inputs (or targets) that the samples have, against those that the model has. */
-static cornu_status check_count(const cornu_model *model, int found, int expected, const char *what,
-                                const char *kind)
+/* "wide (10), picture (28, 28, 1)" of a model's inputs or outputs. */
+static const char *show_ends(const cornu_model *model, bool outputs, text *out)
 {
-    if (found == expected)
-        return CORNU_OK;
-    return status_fail(
-        CORNU_INVALID,
-        "%s: found %d %s%s a sample; the model %s has %d: expected an array for each", what, found,
-        kind, PLURAL(found, "", "s"), model->name, expected);
+    char shown[128];
+    const int count = outputs ? model->output_count : model->input_count;
+    for (int i = 0; i < count; i++) {
+        const shape target = outputs ? model_target_shape(model, i) : *model_input_shape(model, i);
+        text_add(out, "%s%s %s", i ? ", " : "",
+                 outputs ? model_output_name(model, i) : model_input_name(model, i),
+                 shape_show(&target, false, shown));
+    }
+    return out->failed ? "several" : out->data;
 }
 
-/* The shapes of several inputs. Their numbers are those of the rows. */
-static cornu_status check_parts(const cornu_model *model, const sample_arrays *arrays,
-                                const char *what)
+/* Several inputs stand in a row of all their numbers. */
+static cornu_status check_input_rows(const cornu_model *model, const sample_block *block,
+                                     const char *what)
 {
-    char found[128], expected[128];
-    for (int i = 0; i < model->input_count; i++) {
-        const shape *wanted = model_input_shape(model, i);
-        const shape data = without_trailing_ones(&arrays->input[i]),
-                    input = without_trailing_ones(wanted);
-        if (!shape_equal(&data, &input))
-            return status_fail(CORNU_INVALID,
-                               "%s: found samples of shape %s for the input %s; expected %s", what,
-                               shape_show(&arrays->input[i], false, found),
-                               model_input_name(model, i), shape_show(wanted, false, expected));
-    }
-    return CORNU_OK;
+    char found[128];
+    text shown = {0};
+    if (shape_equal(&block->x_shape, &model->input))
+        return CORNU_OK;
+    cornu_status status = status_fail(
+        CORNU_INVALID,
+        "%s: found samples of shape %s; the model %s has %d inputs, %s: expected an array for each "
+        "(in C, rows of their %lld numbers)",
+        what, shape_show(&block->x_shape, false, found), model->name, model->input_count,
+        show_ends(model, false, &shown), (long long)shape_elements(&model->input));
+    text_free(&shown);
+    return status;
 }
 
 static cornu_status check_inputs(const cornu_model *model, const sample_block *block,
                                  const char *what)
 {
     char found[128], expected[128];
-    TRY(check_count(model, sample_inputs(block), model->input_count, what, "input"));
     if (model->input_count > 1)
-        TRY(check_parts(model, block->arrays, what));
+        TRY(check_input_rows(model, block, what));
     shape data = without_trailing_ones(&block->x_shape),
           input = without_trailing_ones(&model->input);
     if (!shape_equal(&data, &input))
@@ -129,25 +130,15 @@ static cornu_status check_metrics(const cornu_model *model)
     return CORNU_OK;
 }
 
-/* The targets of one of several outputs, which begin at `at` in each row of `row` numbers. */
-static cornu_status check_target_part(const cornu_model *model, int output,
-                                      const sample_block *block, int64_t at, const char *what)
+/* The class numbers of one of several outputs, which begin at `at` in each row of targets. */
+static cornu_status check_class_part(const cornu_model *model, int output,
+                                     const sample_block *block, int64_t at, const char *what)
 {
-    char found[128], expected[128];
-    const shape wanted = model_target_shape(model, output), *data = &block->arrays->target[output],
-                *s = model_output_shape(model, output);
-    const int64_t count = shape_elements(&wanted), row = shape_elements(&block->y_shape),
+    const shape target = model_target_shape(model, output), *s = model_output_shape(model, output);
+    const int64_t count = shape_elements(&target), row = shape_elements(&block->y_shape),
                   classes = s->dim[s->rank - 1];
-    const bool sparse = loss_kind_of(model->outputs[output].loss.id)->sparse;
-    if (shape_elements(data) != count)
-        return status_fail(
-            CORNU_INVALID,
-            "%s: found targets of shape %s for the output %s; its loss %s expects %s", what,
-            shape_show(data, false, found), model_output_name(model, output),
-            loss_kind_of(model->outputs[output].loss.id)->name,
-            sparse ? "class numbers" : shape_show(&wanted, false, expected));
     const float *y = (const float *)block->y + at;
-    for (int64_t i = 0; sparse && i < block->count * count; i++) {
+    for (int64_t i = 0; i < block->count * count; i++) {
         const float label = y[i / count * row + i % count];
         if (!(label >= 0 && label < (float)classes && label == floorf(label)))
             return status_fail(CORNU_INVALID,
@@ -159,14 +150,35 @@ static cornu_status check_target_part(const cornu_model *model, int output,
     return CORNU_OK;
 }
 
-static cornu_status check_target_parts(const cornu_model *model, const sample_block *block,
-                                       const char *what)
+/* Several targets stand in a row of all their numbers, in which class numbers are floats. */
+static cornu_status check_target_rows(const cornu_model *model, const sample_block *block,
+                                      const char *what)
 {
+    char found[128];
+    text shown = {0};
+    int64_t row = 0;
+    for (int i = 0; i < model->output_count; i++) {
+        const shape target = model_target_shape(model, i);
+        row += shape_elements(&target);
+    }
+    if (block->y_type != SAMPLE_F32 || shape_elements(&block->y_shape) != row) {
+        cornu_status status = status_fail(
+            CORNU_INVALID,
+            "%s: found targets of %s; the model %s has %d outputs, %s: expected an array for each "
+            "(in C, rows of their %lld numbers)",
+            what,
+            block->y_type == SAMPLE_F32 ? shape_show(&block->y_shape, false, found)
+                                        : "class numbers",
+            model->name, model->output_count, show_ends(model, true, &shown), (long long)row);
+        text_free(&shown);
+        return status;
+    }
     int64_t at = 0;
     for (int i = 0; i < model->output_count; i++) {
-        const shape wanted = model_target_shape(model, i);
-        TRY(check_target_part(model, i, block, at, what));
-        at += shape_elements(&wanted);
+        const shape target = model_target_shape(model, i);
+        if (loss_kind_of(model->outputs[i].loss.id)->sparse)
+            TRY(check_class_part(model, i, block, at, what));
+        at += shape_elements(&target);
     }
     return check_values(block, what);
 }
@@ -182,9 +194,8 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
     if (!block->y)
         return status_fail(CORNU_INVALID, "%s: found no targets; the loss %s expects them", what,
                            taken->name);
-    TRY(check_count(model, sample_targets(block), model->output_count, what, "target"));
     if (model->output_count > 1)
-        return check_target_parts(model, block, what);
+        return check_target_rows(model, block, what);
     if ((numbers || taken->sparse) && shape_elements(output) != outputs)
         return status_fail(CORNU_INVALID,
                            "%s: found a class number a sample; the model's output %s expects more",

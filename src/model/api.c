@@ -48,6 +48,18 @@ cornu_status cornu_model_add(cornu_model *model, const char *layer_name, const c
     return status;
 }
 
+cornu_status cornu_model_name_outputs(cornu_model *model, const char *names)
+{
+    doc *d;
+    if (!model || !names)
+        return status_fail(CORNU_INVALID, "cornu_model_name_outputs: found no %s; expected one",
+                           model ? "names" : "model");
+    TRY(parse_options(names, "outputs", &d));
+    cornu_status status = model_name_outputs(model, d);
+    doc_free(d);
+    return status;
+}
+
 /* Read the compile section and pass it to `apply`; `call` is the public function that messages
    name. */
 static cornu_status apply_compile(cornu_model *model, const char *options, const char *call,
@@ -144,6 +156,101 @@ cornu_status cornu_model_input_shape(const cornu_model *model, int64_t *dimensio
 cornu_status cornu_model_output_shape(const cornu_model *model, int64_t *dimensions, int *rank)
 {
     return copy_shape(model, model ? &model->output : NULL, dimensions, rank);
+}
+
+int cornu_model_input_count(const cornu_model *model)
+{
+    return model ? model->input_count : 0;
+}
+
+int cornu_model_output_count(const cornu_model *model)
+{
+    return model ? model->output_count : 0;
+}
+
+static cornu_status tell_end(const char *name, const shape *s, int64_t first, cornu_end_info *own,
+                             cornu_end_info *info)
+{
+    own->name = name;
+    own->rank = s->rank;
+    memcpy(own->shape, s->dim, (size_t)s->rank * sizeof *own->shape);
+    own->first = first;
+    own->count = shape_elements(s);
+    return STRUCT_WRITE("cornu_end_info", info, own);
+}
+
+cornu_status cornu_model_input(const cornu_model *model, int index, cornu_end_info *info)
+{
+    cornu_end_info own = {.size = sizeof own};
+    int64_t first = 0;
+    if (!model || !info)
+        return status_fail(CORNU_INVALID, "cornu_model_input: found NULL; expected a model and a "
+                                          "place for what its input is");
+    if (index < 0 || index >= model->input_count)
+        return status_fail(CORNU_NOT_FOUND, "input: found %d; expected 0 to %d", index,
+                           model->input_count - 1);
+    for (int i = 0; i < index; i++)
+        first += shape_elements(model_input_shape(model, i));
+    return tell_end(model_input_name(model, index), model_input_shape(model, index), first, &own,
+                    info);
+}
+
+cornu_status cornu_model_output(const cornu_model *model, int index, cornu_end_info *info)
+{
+    cornu_end_info own = {.size = sizeof own};
+    int64_t first = 0;
+    if (!model || !info)
+        return status_fail(CORNU_INVALID, "cornu_model_output: found NULL; expected a model and a "
+                                          "place for what its output is");
+    if (index < 0 || index >= model->output_count)
+        return status_fail(CORNU_NOT_FOUND, "output: found %d; expected 0 to %d", index,
+                           model->output_count - 1);
+    for (int i = 0; i < index; i++)
+        first += shape_elements(model_output_shape(model, i));
+    const bool compiled = model->compiled;
+    const shape target = model_target_shape(model, index);
+    own.classes = compiled && loss_kind_of(model->outputs[index].loss.id)->sparse;
+    own.target_count = shape_elements(compiled ? &target : model_output_shape(model, index));
+    return tell_end(model_output_name(model, index), model_output_shape(model, index), first, &own,
+                    info);
+}
+
+static cornu_status rows_size(const char *call, const void *rows, const void *arrays,
+                              const int64_t *sizes, int arrays_count, int64_t count, int64_t *row)
+{
+    *row = 0;
+    if (!rows || !arrays || !sizes || arrays_count < 1 || count < 0)
+        return status_fail(CORNU_INVALID, "%s: found NULL or no arrays; expected rows and arrays",
+                           call);
+    for (int i = 0; i < arrays_count; i++) {
+        if (sizes[i] < 1 || sizes[i] > SHAPE_ELEMENTS_MAX - *row)
+            return status_fail(CORNU_INVALID, "%s: found size %lld; expected at least 1", call,
+                               (long long)sizes[i]);
+        *row += sizes[i];
+    }
+    return CORNU_OK;
+}
+
+cornu_status cornu_rows_join(const float *const *arrays, const int64_t *sizes, int arrays_count,
+                             int64_t count, float *rows)
+{
+    int64_t row;
+    TRY(rows_size("cornu_rows_join", rows, arrays, sizes, arrays_count, count, &row));
+    for (int i = 0; i < arrays_count; rows += sizes[i++])
+        for (int64_t k = 0; k < count; k++)
+            memcpy(rows + k * row, arrays[i] + k * sizes[i], (size_t)sizes[i] * sizeof *rows);
+    return CORNU_OK;
+}
+
+cornu_status cornu_rows_split(const float *rows, const int64_t *sizes, int arrays_count,
+                              int64_t count, float *const *arrays)
+{
+    int64_t row;
+    TRY(rows_size("cornu_rows_split", rows, arrays, sizes, arrays_count, count, &row));
+    for (int i = 0; i < arrays_count; rows += sizes[i++])
+        for (int64_t k = 0; arrays[i] && k < count; k++)
+            memcpy(arrays[i] + k * sizes[i], rows + k * row, (size_t)sizes[i] * sizeof *rows);
+    return CORNU_OK;
 }
 
 int cornu_model_class_count(const cornu_model *model)

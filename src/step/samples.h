@@ -13,35 +13,18 @@ static inline size_t sample_size(sample_type type)
     return type == SAMPLE_U8 ? sizeof(uint8_t) : sizeof(float);
 }
 
-enum { SAMPLE_ARRAYS_MAX = 16 };
-
-/* Several inputs or targets, whose numbers stand in one row, one after another. */
-typedef struct sample_arrays {
-    int inputs, targets;
-    shape input[SAMPLE_ARRAYS_MAX], target[SAMPLE_ARRAYS_MAX]; /* of a sample */
-} sample_arrays;
-
+/* Several inputs of a model stand in x, and several targets in y (as SAMPLE_F32, also class
+   numbers), one after another: then x_shape and y_shape are those of the row. */
 typedef struct sample_block {
     int64_t count;
-    shape x_shape;               /* of one sample, NHWC without N */
-    sample_type x_type;          /* SAMPLE_U8 or SAMPLE_F32 */
-    const void *x;               /* [count][x_shape] */
-    float x_scale;               /* the network sees x * x_scale */
-    shape y_shape;               /* of one target; rank 0 for class numbers */
-    sample_type y_type;          /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
-    const void *y;               /* [count][y_shape]; NULL without targets (predict) */
-    const float *weight;         /* [count]: factor of each sample's loss; NULL: 1 */
-    const sample_arrays *arrays; /* NULL: one input, one target */
+    shape x_shape;       /* of one sample, NHWC without N */
+    sample_type x_type;  /* SAMPLE_U8 or SAMPLE_F32 */
+    const void *x;       /* [count][x_shape] */
+    float x_scale;       /* the network sees x * x_scale */
+    shape y_shape;       /* of one target; rank 0 for class numbers */
+    sample_type y_type;  /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
+    const void *y;       /* [count][y_shape]; NULL without targets (predict) */
+    const float *weight; /* [count]: factor of each sample's loss; NULL: 1 */
 } sample_block;
-
-static inline int sample_inputs(const sample_block *b)
-{
-    return b->arrays && b->arrays->inputs > 1 ? b->arrays->inputs : 1;
-}
-
-static inline int sample_targets(const sample_block *b)
-{
-    return b->arrays && b->arrays->targets > 1 ? b->arrays->targets : 1;
-}
 
 #endif

@@ -11,6 +11,7 @@
 #include <cornu/data.h>
 #include <cornu/exchange.h>
 #include <cornu/images.h>
+#include <cornu/model.h>
 #include <cornu/report.h>
 #include <cornu/tables.h>
 #include <cornu/trainer.h>
@@ -50,6 +51,7 @@ FORM(cornu_class_value, 24)
 FORM(cornu_device_info, 848)
 FORM(cornu_explain_options, 72)
 FORM(cornu_position, 40)
+FORM(cornu_end_info, 112)
 #endif
 
 /* ---- options ----------------------------------------------------------------------------- */

@@ -1,0 +1,226 @@
+/* Training, evaluating and predicting with models of several inputs and outputs: samples, targets
+   and outputs are rows in which the arrays stand one after another. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/runs.h"
+#include "support/scratch.h"
+#include <cornu/data.h>
+#include <cornu/model.h>
+#include <cornu/trainer.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SAMPLES = 48, WIDE = 3, DEEP = 4, KINDS = 3 };
+
+typedef struct samples {
+    float wide[SAMPLES][WIDE], deep[SAMPLES][DEEP], kind[SAMPLES], price[SAMPLES];
+    float x[SAMPLES][WIDE + DEEP], y[SAMPLES][2]; /* rows of these */
+} samples;
+
+static void fill(samples *s)
+{
+    for (int i = 0; i < SAMPLES; i++) {
+        const int kind = i % KINDS;
+        for (int k = 0; k < WIDE; k++)
+            s->wide[i][k] = (float)(k == kind) + 0.01f * (float)(i % 7);
+        for (int k = 0; k < DEEP; k++)
+            s->deep[i][k] = 0.1f * (float)((i * 5 + k * 3) % 11);
+        s->kind[i] = (float)kind;
+        s->price[i] = s->deep[i][0] - s->wide[i][1];
+    }
+    const float *const x[] = {s->wide[0], s->deep[0]}, *const y[] = {s->kind, s->price};
+    expect_ok(cornu_rows_join(x, (int64_t[]){WIDE, DEEP}, 2, SAMPLES, s->x[0]));
+    expect_ok(cornu_rows_join(y, (int64_t[]){1, 1}, 2, SAMPLES, s->y[0]));
+}
+
+static cornu_arrays arrays_of(const samples *s, int first, int count)
+{
+    return (cornu_arrays){.size = sizeof(cornu_arrays),
+                          .count = count,
+                          .rank = 1,
+                          .shape = {WIDE + DEEP},
+                          .values = s->x[first],
+                          .targets = s->y[first],
+                          .target_size = 2};
+}
+
+/* Built layer by layer. */
+static cornu_model *two_towers(void)
+{
+    cornu_model *m;
+    expect_ok(cornu_model_new((int64_t[]){WIDE}, 1, &m));
+    expect_ok(cornu_model_add(m, "InputLayer", "{shape: [4], name: deep}"));
+    expect_ok(cornu_model_add(m, "Dense", "{units: 3, activation: tanh, name: tower}"));
+    expect_ok(cornu_model_add(m, "Add", "{inputs: [input_layer, tower], name: sum}"));
+    expect_ok(cornu_model_add(m, "Dense", "{units: 1, name: price}"));
+    expect_ok(
+        cornu_model_add(m, "Dense", "{units: 3, activation: softmax, inputs: sum, name: kind}"));
+    expect_ok(cornu_model_name_outputs(m, "[kind, price]"));
+    expect_ok(cornu_model_compile(m, "{optimizer: {sgd: {learning_rate: 0.1}}, "
+                                     "loss: [sparse_categorical_crossentropy, mse], "
+                                     "loss_weights: [1, 0.5], metrics: {kind: [accuracy]}}"));
+    expect_ok(cornu_model_initialize(m, 1));
+    return m;
+}
+
+static void ends_are_told_with_their_places_in_a_row(void **state)
+{
+    (void)state;
+    cornu_model *m = two_towers();
+    cornu_end_info info = {.size = sizeof info};
+    assert_int_equal(cornu_model_input_count(m), 2);
+    assert_int_equal(cornu_model_output_count(m), 2);
+    expect_ok(cornu_model_input(m, 1, &info));
+    assert_string_equal(info.name, "deep");
+    assert_true(info.rank == 1 && info.shape[0] == DEEP && info.first == WIDE);
+    expect_ok(cornu_model_output(m, 0, &info));
+    assert_string_equal(info.name, "kind");
+    assert_true(info.classes && info.count == KINDS && info.target_count == 1);
+    expect_ok(cornu_model_output(m, 1, &info));
+    assert_true(!info.classes && info.first == KINDS);
+    expect_status(cornu_model_output(m, 2, &info), CORNU_NOT_FOUND);
+    cornu_model_close(m);
+}
+
+static double value_of(const cornu_history *h, int epoch, const char *name)
+{
+    for (int i = 0; i < cornu_history_columns(h); i++)
+        if (strcmp(cornu_history_name(h, i), name) == 0)
+            return cornu_history_value(h, epoch, i);
+    fail_msg("found no column %s", name);
+    return NAN;
+}
+
+static void fit_evaluate_and_predict_take_and_give_rows(void **state)
+{
+    (void)state;
+    samples s;
+    cornu_model *m = two_towers();
+    cornu_data *data;
+    cornu_history *h;
+    cornu_scores scores = {.size = sizeof scores};
+    float out[SAMPLES][KINDS + 1], kinds[SAMPLES][KINDS], prices[SAMPLES];
+    fill(&s);
+    const cornu_arrays all = arrays_of(&s, 0, SAMPLES);
+    char log[512], text[4096] = "";
+    snprintf(log, sizeof log, "%s", scratch_path("log.csv"));
+    const cornu_fit_options options = {.size = sizeof options,
+                                       .epochs = 30,
+                                       .batch = 8,
+                                       .where.threads = 1,
+                                       .log = log,
+                                       .section = "{validation_split: 0.25}"};
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_ok(cornu_fit(m, data, &options, &h));
+    for (int e = 0; e < 30; e += 29) {
+        const double kind = value_of(h, e, "kind_loss"), price = value_of(h, e, "price_loss");
+        assert_true(fabs(value_of(h, e, "loss") - (kind + 0.5 * price)) < 1e-5);
+    }
+    assert_true(value_of(h, 29, "loss") < 0.5 * value_of(h, 0, "loss"));
+    assert_true(value_of(h, 29, "val_kind_accuracy") > 0.9);
+    assert_true(isfinite(value_of(h, 29, "val_price_loss")));
+    expect_ok(cornu_evaluate(m, data, NULL, &scores));
+    assert_int_equal(scores.count, 4);
+    assert_string_equal(scores.name[1], "kind_accuracy");
+    assert_string_equal(scores.name[3], "price_loss");
+    expect_ok(cornu_predict(m, s.x[0], SAMPLES, NULL, out[0]));
+    float *const parts[] = {kinds[0], prices};
+    expect_ok(cornu_rows_split(out[0], (int64_t[]){KINDS, 1}, 2, SAMPLES, parts));
+    double squares = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        assert_true(fabsf(kinds[i][0] + kinds[i][1] + kinds[i][2] - 1) < 1e-5f);
+        squares += (double)(prices[i] - s.price[i]) * (double)(prices[i] - s.price[i]) / SAMPLES;
+    }
+    assert_true(fabs(squares - scores.value[3]) < 1e-5);
+    FILE *f = fopen(log, "r");
+    assert_non_null(f);
+    assert_true(fread(text, 1, sizeof text - 1, f) > 0);
+    fclose(f);
+    assert_non_null(strstr(text, "kind_accuracy,kind_loss,price_loss"));
+    cornu_history_close(h);
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
+/* The caller's loop over the same batches gives the same weights; a model file keeps all. */
+static void trainer_and_file_have_the_same_bits(void **state)
+{
+    (void)state;
+    samples s;
+    cornu_model *a = two_towers(), *b = two_towers(), *opened;
+    cornu_data *data;
+    cornu_trainer *trainer;
+    cornu_scores scores = {.size = sizeof scores};
+    fill(&s);
+    const cornu_arrays all = arrays_of(&s, 0, SAMPLES);
+    const cornu_fit_options options = {.size = sizeof options,
+                                       .epochs = 1,
+                                       .batch = 8,
+                                       .where.threads = 1,
+                                       .section = "{shuffle: false}"};
+    expect_ok(cornu_data_in_place(&all, NULL, &data));
+    expect_ok(cornu_fit(a, data, &options, NULL));
+    expect_ok(cornu_trainer_open(b, &(cornu_where){.threads = 1}, &trainer));
+    for (int i = 0; i < SAMPLES; i += 8) {
+        const cornu_arrays batch = arrays_of(&s, i, 8);
+        expect_ok(cornu_trainer_train(trainer, &batch, &scores));
+    }
+    expect_ok(cornu_trainer_pull(trainer));
+    cornu_trainer_close(trainer);
+    assert_true(same_bits(a, b));
+    const char *path = scratch_path("towers.safetensors");
+    expect_ok(cornu_model_save(a, path));
+    expect_ok(cornu_model_open(path, &opened));
+    assert_true(same_bits(a, opened));
+    assert_int_equal(opened->output_count, 2);
+    assert_true(opened->outputs[1].weight == 0.5);
+    cornu_model_close(opened);
+    cornu_data_close(data);
+    cornu_model_close(a);
+    cornu_model_close(b);
+}
+
+static void other_data_are_refused_by_name(void **state)
+{
+    (void)state;
+    samples s;
+    cornu_model *m = two_towers();
+    const cornu_fit_options options = {.size = sizeof options, .where.threads = 1};
+    cornu_data *data = runs_data(40, 8);
+    fill(&s);
+    expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
+    expect_message("2 inputs, input_layer (3), deep (4): expected an array for each");
+    cornu_data_close(data);
+    cornu_arrays all = arrays_of(&s, 0, SAMPLES);
+    all.target_size = 1;
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
+    expect_message("2 outputs, kind (1), price (1): expected an array for each");
+    cornu_data_close(data);
+    s.y[5][0] = 3;
+    all = arrays_of(&s, 0, SAMPLES);
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
+    expect_message("found label 3 of the output kind in sample 5; expected 0 to 2");
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ends_are_told_with_their_places_in_a_row),
+        cmocka_unit_test_setup_teardown(fit_evaluate_and_predict_take_and_give_rows, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test_setup_teardown(trainer_and_file_have_the_same_bits, scratch_open,
+                                        scratch_close),
+        cmocka_unit_test(other_data_are_refused_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
