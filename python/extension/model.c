@@ -145,6 +145,36 @@ static PyObject *model_shapes(PyObject *object, PyObject *unused)
     return Py_BuildValue("(NN)", shape_tuple(in, in_rank), shape_tuple(out, out_rank));
 }
 
+static PyObject *end_tuple(const cornu_end_info *i)
+{
+    return Py_BuildValue("(sNLO)", i->name, shape_tuple(i->shape, i->rank),
+                         (long long)i->target_count, i->classes ? Py_True : Py_False);
+}
+
+/* (inputs, outputs): of each (name, shape without the batch, numbers of its target, whether those
+   are class numbers) */
+static PyObject *model_ends(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const cornu_model *m = ((model_object *)object)->model;
+    const int counts[] = {cornu_model_input_count(m), cornu_model_output_count(m)};
+    PyObject *ends[2] = {PyList_New(0), PyList_New(0)};
+    bool complete = ends[0] && ends[1];
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; complete && i < counts[side]; i++) {
+            cornu_end_info info = {.size = sizeof info};
+            cornu_status status = (side ? cornu_model_output : cornu_model_input)(m, i, &info);
+            PyObject *end = status == CORNU_OK ? end_tuple(&info) : fail(status);
+            complete = end && PyList_Append(ends[side], end) == 0;
+            Py_XDECREF(end);
+        }
+    if (complete)
+        return Py_BuildValue("(NN)", ends[0], ends[1]);
+    Py_XDECREF(ends[0]);
+    Py_XDECREF(ends[1]);
+    return NULL;
+}
+
 /* set_trainable(name, flag): of a layer, or (None) of the model and all its layers. */
 static PyObject *model_set_trainable(PyObject *object, PyObject *arguments)
 {
@@ -372,6 +402,7 @@ static PyMethodDef model_methods[] = {
     {"config", model_config, METH_NOARGS, NULL},
     {"compile_config", model_compile_config, METH_NOARGS, NULL},
     {"shapes", model_shapes, METH_NOARGS, NULL},
+    {"ends", model_ends, METH_NOARGS, NULL},
     {"weights", model_weights, METH_NOARGS, NULL},
     {"get_weight", model_get_weight, METH_VARARGS, NULL},
     {"set_weight", model_set_weight, METH_VARARGS, NULL},

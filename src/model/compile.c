@@ -221,8 +221,8 @@ static cornu_status read_goals(const cornu_model *m, const doc *section, compila
     const doc *loss_doc = doc_get(section, "loss");
     TRY(read_losses(m, loss_doc, c));
     TRY(read_weights(m, doc_get(section, "loss_weights"), c));
-    TRY(read_metrics(m, doc_get(section, "metrics"), c));
-    return add_output_losses(m, loss_doc, c);
+    TRY(add_output_losses(m, loss_doc, c));
+    return read_metrics(m, doc_get(section, "metrics"), c);
 }
 
 static void take_goals(cornu_model *m, const compilation *c)

@@ -116,8 +116,8 @@ struct cornu_model {
     bool has_trained; /* since it was compiled or read: `trainable` waits for the next compile */
     bool settled;     /* the layers are in Keras's order */
     optimizer optimizer;
-    metric metrics[MODEL_METRICS_MAX]; /* of the first output, of the second, ...; then, of several
-                                          outputs, the loss of each */
+    metric metrics[MODEL_METRICS_MAX]; /* of several outputs the loss of each, in their order; then
+                                          what the user asked for */
     int metric_count;
     char **class_names; /* or NULL */
     int class_count;

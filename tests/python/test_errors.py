@@ -51,7 +51,7 @@ FIT = [
     (ValueError, "validation_batch_size", lambda m: m.fit(X, Y, validation_batch_size=0)),
     (TypeError, "worker", lambda m: m.fit(X, Y, worker=2)),
     (NotImplementedError, "use_multiprocessing", lambda m: m.fit(X, Y, use_multiprocessing=True)),
-    (NotImplementedError, "named", lambda m: m.fit({"a": X}, Y)),
+    (ValueError, "the model's inputs are", lambda m: m.fit({"a": X}, Y)),
     (ValueError, "beside data that gives batches", lambda m: m.fit(iter([(X, Y)]), Y)),
     (ValueError, "no batches", lambda m: m.fit(iter([]))),
     (ValueError, "no batches", lambda m: m.fit(_closed())),
@@ -93,7 +93,7 @@ FIT = [
     (ValueError, "unknown", lambda m: m.compile("adma", "mse")),
     (ValueError, "unknown", lambda m: m.compile("adam", "msee")),
     (ValueError, "metric", lambda m: m.compile("adam", "mse", metrics=["precision_of_a_kind"])),
-    (NotImplementedError, "loss_weights", lambda m: m.compile("adam", "mse", loss_weights=[1])),
+    (ValueError, "loss_weights", lambda m: m.compile("adam", "mse", loss_weights=[1, 2])),
     (ValueError, "two layers", lambda m: m.add(keras.layers.Dense(2, name=m.layers[0].name))),
     (TypeError, "layer", lambda m: m.add(lambda x: x)),
 ]

@@ -638,13 +638,13 @@ static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
     int at, metric;
     assert_int_equal(net_count(p, OP_LOSS, &at), 2);
     assert_true(p->ops[at].a.loss.term && !p->ops[at].a.loss.further);
-    assert_true(p->ops[at].a.loss.logits && p->ops[at].a.loss.slot == 2);
+    assert_true(p->ops[at].a.loss.logits && p->ops[at].a.loss.slot == 0);
     assert_int_equal(net_count(p, OP_METRIC, &metric), 2);
     assert_int_equal(metric, at + 1);
     const op *second = &p->ops[at + 3]; /* a metric, and the part of the targets, come between */
     assert_int_equal(second->kind, OP_LOSS);
     assert_true(second->a.loss.further && second->a.loss.weight == 0.5f);
-    assert_int_equal(second->a.loss.slot, 3);
+    assert_int_equal(second->a.loss.slot, 1);
     plan_free(p);
     cornu_model_close(model);
     model = net_model("model: {input: [7], layers: [{Dense: {units: 5}}]}" COMPILE);
@@ -674,7 +674,7 @@ static void the_steps_loss_is_the_weighted_sum_of_the_losses(void **state)
                 if (n->device->ops->run(n->device, n->prepared, &n->input, 1) != CORNU_OK)
                     fail_msg("%s", cornu_last_error());
             assert_int_equal(n->device->ops->results(n->device, &results, true), CORNU_OK);
-            const double kind = results.metrics[2] / 6, price = results.metrics[3] / 6;
+            const double kind = results.metrics[0] / 6, price = results.metrics[1] / 6;
             if (expected[0] == 0) {
                 expected[0] = results.loss / 6;
                 expected[1] = kind;

@@ -127,8 +127,8 @@ static void fit_evaluate_and_predict_take_and_give_rows(void **state)
     assert_true(isfinite(value_of(h, 29, "val_price_loss")));
     expect_ok(cornu_evaluate(m, data, NULL, &scores));
     assert_int_equal(scores.count, 4);
-    assert_string_equal(scores.name[1], "kind_accuracy");
-    assert_string_equal(scores.name[3], "price_loss");
+    assert_string_equal(scores.name[1], "kind_loss");
+    assert_string_equal(scores.name[3], "kind_accuracy");
     expect_ok(cornu_predict(m, s.x[0], SAMPLES, NULL, out[0]));
     float *const parts[] = {kinds[0], prices};
     expect_ok(cornu_rows_split(out[0], (int64_t[]){KINDS, 1}, 2, SAMPLES, parts));
@@ -137,12 +137,12 @@ static void fit_evaluate_and_predict_take_and_give_rows(void **state)
         assert_true(fabsf(kinds[i][0] + kinds[i][1] + kinds[i][2] - 1) < 1e-5f);
         squares += (double)(prices[i] - s.price[i]) * (double)(prices[i] - s.price[i]) / SAMPLES;
     }
-    assert_true(fabs(squares - scores.value[3]) < 1e-5);
+    assert_true(fabs(squares - scores.value[2]) < 1e-5);
     FILE *f = fopen(log, "r");
     assert_non_null(f);
     assert_true(fread(text, 1, sizeof text - 1, f) > 0);
     fclose(f);
-    assert_non_null(strstr(text, "kind_accuracy,kind_loss,price_loss"));
+    assert_non_null(strstr(text, "kind_loss,price_loss,kind_accuracy"));
     cornu_history_close(h);
     cornu_data_close(data);
     cornu_model_close(m);

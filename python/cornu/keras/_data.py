@@ -10,7 +10,7 @@ from typing import Iterator
 import numpy as np
 
 from .. import _cornu
-from ._native_data import numbers_of, targets_of
+from ._native_data import arrays_by_name, numbers_of, rows_of, targets_of
 
 AHEAD = 10  # batches that wait for the training, as Keras's max_queue_size
 
@@ -27,17 +27,37 @@ def array_of(value, what: str) -> np.ndarray:
 
 def inputs_of(model, x, what: str) -> np.ndarray:
     """Samples as the model takes them, which is built for them where it is not yet."""
-    if isinstance(x, dict):
-        raise NotImplementedError(f"{what}: named inputs are not in cornu; it takes one array")
-    array = array_of(x, what)
+    ends = [] if model._handle is None else model._handle.ends()[0]
+    if isinstance(x, dict) and not ends:
+        raise ValueError(f"{what}: found a dictionary, and a model that has no inputs yet; expected one array")
+    if len(ends) > 1:
+        arrays = arrays_by_name(x, ends, what, "input")
+        return rows_of([_input_of(array_of(array, f"{what}[{name!r}]"), shape, f"{what}[{name!r}]")
+                        for array, (name, shape, *_) in zip(arrays, ends)], what)
+    array = array_of(arrays_by_name(x, ends, what, "input")[0] if isinstance(x, dict) else x, what)
     if len(array) == 0:
         raise ValueError(f"{what}: found no samples")
     if model._handle is None:
         model.build((None, *array.shape[1:]))
-    expected = model._handle.shapes()[0]
+    return _input_of(array, model._handle.shapes()[0], what)
+
+
+def _input_of(array: np.ndarray, expected: tuple, what: str) -> np.ndarray:
+    if len(array) == 0:
+        raise ValueError(f"{what}: found no samples")
     if array.shape[1:] != expected and array.shape[1:] + (1,) != expected:
         raise ValueError(f"{what}: found samples of shape {array.shape[1:]}; expected {expected}")
     return array.reshape(len(array), *expected)
+
+
+def outputs_of(model, rows: np.ndarray):
+    """What a prediction gives, a row a sample: an array, or a list of the arrays of several outputs."""
+    ends = model._handle.ends()[1]
+    if len(ends) == 1:
+        return rows
+    sizes = np.cumsum([int(np.prod(shape)) for _, shape, *_ in ends])[:-1]
+    return [np.ascontiguousarray(part).reshape(len(rows), *shape)
+            for part, (_, shape, *_) in zip(np.split(rows, sizes, axis=1), ends)]
 
 
 def weights_of(weights, count: int, what: str) -> np.ndarray | None:

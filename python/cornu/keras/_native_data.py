@@ -40,7 +40,7 @@ def check_inputs(handle, image_shape: tuple) -> None:
 
 def _loss_of(handle) -> str | None:
     loss = (json.loads(handle.compile_config()) or {}).get("loss")
-    return loss["class_name"] if isinstance(loss, dict) else loss
+    return loss["class_name"] if isinstance(loss, dict) else loss if isinstance(loss, str) else None
 
 
 def check_labels(handle, mode: str, classes: int, name: str) -> None:
@@ -81,8 +81,58 @@ def numbers_of(value, what: str) -> np.ndarray:
     return array
 
 
+def arrays_by_name(values, ends: list, what: str, kind: str) -> list:
+    """One array for each of a model's inputs or outputs, in their order: of a list, or of a dictionary of their names."""
+    names = [end[0] for end in ends]
+    if isinstance(values, dict):
+        unknown = [name for name in values if name not in names]
+        if unknown:
+            raise ValueError(f"{what}: found {unknown[0]!r}; the model's {kind}s are {', '.join(names)}")
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise ValueError(f"{what}: found nothing for the {kind} {missing[0]!r}; expected an array for each of "
+                             f"{', '.join(names)}")
+        return [values[name] for name in names]
+    if not isinstance(values, (list, tuple)) or len(values) != len(names):
+        found = f"{len(values)} things" if isinstance(values, (list, tuple)) else "one array"
+        raise ValueError(f"{what}: found {found}; expected an array for each of the model's {len(names)} {kind}s, "
+                         f"{', '.join(names)}")
+    return list(values)
+
+
+def rows_of(arrays: list[np.ndarray], what: str) -> np.ndarray:
+    """The arrays of several inputs or outputs as the library takes them: one after another in each row."""
+    counts = {len(array) for array in arrays}
+    if len(counts) > 1:
+        raise ValueError(f"{what}: found arrays of {', '.join(str(len(a)) for a in arrays)} samples; expected as many in each")
+    return np.concatenate([array.reshape(len(array), -1).astype(np.float32, copy=False) for array in arrays], axis=1)
+
+
+def _target_of(array, size: int, classes: bool, outputs: int, count: int, what: str) -> np.ndarray:
+    """The targets of one of several outputs."""
+    array = numbers_of(array, what)
+    if array.ndim == 0 or len(array) != count or array.size != count * size:
+        raise ValueError(f"{what}: found targets of shape {array.shape}; expected "
+                         f"{f'{size} class number(s)' if classes else (count, size)}{' a sample' if classes else ''}")
+    flat = array.reshape(count, size)
+    if not np.all(np.isfinite(flat)):
+        raise ValueError(f"{what}: found targets that are not finite numbers")
+    if classes and count and (np.any(flat != np.floor(flat)) or flat.min() < 0 or flat.max() >= outputs):
+        raise ValueError(f"{what}: found class numbers from {flat.min()} to {flat.max()}; expected whole ones from 0 to "
+                         f"{outputs - 1}")
+    return flat
+
+
 def targets_of(handle, y, count: int, what: str) -> np.ndarray:
     """Targets as the library takes them for the model's loss: class numbers, or rows of floats."""
+    ends = handle.ends()[1]
+    if isinstance(y, dict):
+        y = arrays_by_name(y, ends, what, "output")
+        y = y[0] if len(ends) == 1 else y
+    if len(ends) > 1:
+        arrays = arrays_by_name(y, ends, what, "output")
+        return rows_of([_target_of(array, size, classes, shape[-1], count, f"{what}[{name!r}]")
+                        for array, (name, shape, size, classes) in zip(arrays, ends)], what)
     array = numbers_of(y, what)
     if array.ndim == 0 or len(array) != count:
         raise ValueError(f"{what}: found {array.shape[0] if array.ndim else 'a single'} targets for {count} samples")

@@ -51,6 +51,29 @@ def _scratch_file():
         shutil.rmtree(folder)
 
 
+
+def _each(value, change):
+    """The same of one thing, or of each in a list or a dictionary of outputs."""
+    if isinstance(value, dict) and "class_name" not in value:
+        return {name: change(one) for name, one in value.items()}
+    return [change(one) for one in value] if isinstance(value, (list, tuple)) else change(value)
+
+
+def _plain_metric(metric):
+    return metrics_module.check_name(metric) if isinstance(metric, str) else plain(metrics_module.get(metric))
+
+
+def _plain_metrics(of_output):
+    """The metrics of one of several outputs."""
+    if of_output is None:
+        return None
+    return [_plain_metric(m) for m in (of_output if isinstance(of_output, (list, tuple)) else [of_output])]
+
+
+def _metric_name(metric) -> str:
+    return metric if isinstance(metric, str) else metric["config"].get("name") or metrics_module.get(metric)._row["name"]
+
+
 class Model(GraphNetwork):
     """A network of layers' calls, from `inputs` to `outputs`: tensors of keras.Input and of layers that were called on
     tensors. Layers that other models have, too, share their weights with them."""
@@ -135,18 +158,21 @@ class Model(GraphNetwork):
                 run_eagerly=False, steps_per_execution=1, jit_compile="auto", auto_scale_loss=True) -> None:
         """Choose optimizer, loss and metrics: names, objects or configurations."""
         loss_weights, metrics = as_metrics(loss_weights, metrics)
-        not_here("compile: loss_weights", loss_weights, "there is one loss")
         not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
             raise ValueError(f"compile: found no loss; cornu has {', '.join(r['name'] for r in TABLES['losses'])}")
-        if isinstance(metrics, dict):
+        several = self._handle is not None and len(self._handle.ends()[1]) > 1
+        if isinstance(metrics, dict) and not several:
             metrics = [m for value in metrics.values() for m in (value if isinstance(value, (list, tuple)) else [value])]
-        metrics = [metrics] if isinstance(metrics, str) else list(metrics or [])
+        if not several:
+            metrics = [metrics] if isinstance(metrics, str) else list(metrics or [])
         self.optimizer = optimizers_module.get(optimizer)
         self.loss = loss
-        compiled = {"optimizer": plain(self.optimizer), "loss": plain(losses_module.get(loss)),
-                    "metrics": [metrics_module.check_name(m) if isinstance(m, str) else plain(metrics_module.get(m))
-                                for m in metrics]}
+        compiled = {"optimizer": plain(self.optimizer),
+                    "loss": _each(loss, lambda one: None if one is None else plain(losses_module.get(one))),
+                    "metrics": _each(metrics or [], _plain_metrics if several else _plain_metric)}
+        if loss_weights is not None:
+            compiled["loss_weights"] = _each(loss_weights, lambda one: None if one is None else float(one))
         if self._handle is not None and self._goes_on(compiled["optimizer"]):
             self._handle.change_loss(json.dumps({k: v for k, v in compiled.items() if k != "optimizer"}))
             self._compiled = compiled
@@ -335,7 +361,7 @@ class Model(GraphNetwork):
         scores = self._evaluate("evaluate", x, y, batch_size, verbose, sample_weight, steps, callbacks, kwargs)
         if return_dict:
             return dict(sorted(scores.items()))
-        values = list(scores.values())
+        values = self._in_order(scores)
         return values[0] if len(values) == 1 else values
 
     def evaluate_generator(self, generator, steps=None, callbacks=None, max_queue_size=10, workers=1,
@@ -355,7 +381,8 @@ class Model(GraphNetwork):
             inputs = _data.inputs_of(self, x, "predict: x")
             inputs = inputs[: steps * batch] if steps else inputs
             if not run.callbacks:
-                return run.start(lambda: run.whole(self._outputs(inputs, batch, False), -(-len(inputs) // batch)))
+                return _data.outputs_of(self, run.start(
+                    lambda: run.whole(self._outputs(inputs, batch, False), -(-len(inputs) // batch))))
             batches, count = (inputs[i: i + batch] for i in range(0, len(inputs), batch)), -(-len(inputs) // batch)
         else:
             batches, count = _data.batches_of(x, steps), steps or _data.length_of(x) or 0
@@ -363,7 +390,7 @@ class Model(GraphNetwork):
                                      for part in batches])
         if not outputs:
             raise ValueError("predict: x: found no batches (an iterator that has ended?); expected at least one")
-        return np.concatenate(outputs)
+        return _data.outputs_of(self, np.concatenate(outputs))
 
     def predict_generator(self, generator, steps=None, callbacks=None, max_queue_size=10, workers=1,
                           use_multiprocessing=False, verbose=0):
@@ -381,7 +408,7 @@ class Model(GraphNetwork):
 
     def predict_on_batch(self, x) -> np.ndarray:
         """Outputs of one batch."""
-        return self._outputs(_data.inputs_of(self, x, "predict_on_batch: x"), None, True)
+        return _data.outputs_of(self, self._outputs(_data.inputs_of(self, x, "predict_on_batch: x"), None, True))
 
     def __call__(self, x, training=None, mask=None):
         """On tensors: the tensors of its outputs, with the same layers. On arrays: outputs of one batch, as predict computes
@@ -400,8 +427,18 @@ class Model(GraphNetwork):
         if self._handle is None:
             return ["loss"]
         compiled = json.loads(self._handle.compile_config())
-        return ["loss", *(m if isinstance(m, str) else m["config"].get("name") or metrics_module.get(m)._row["name"]
-                          for m in compiled["metrics"])]
+        names = [name for name, *_ in self._handle.ends()[1]]
+        if len(names) > 1:
+            return ["loss", *(f"{name}_loss" for name in names),
+                    *sorted(f"{name}_{_metric_name(m)}" for name, of in zip(names, compiled["metrics"]) for m in of)]
+        return ["loss", *map(_metric_name, compiled["metrics"])]
+
+    def _in_order(self, scores: dict) -> list:
+        """As Keras lists them: of several outputs the losses, then the others by name."""
+        losses = 1 + len(self._handle.ends()[1])
+        if losses == 2:
+            return list(scores.values())
+        return [*list(scores.values())[:losses], *(scores[name] for name in sorted(list(scores)[losses:]))]
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False, **kwargs):
         """One optimizer step; returns the batch's loss and metrics before it. With tf.keras 2's reset_metrics=False returns
@@ -432,7 +469,7 @@ class Model(GraphNetwork):
         scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, **where())
         if return_dict:
             return dict(sorted(scores.items()))
-        values = list(scores.values())
+        values = self._in_order(scores)
         return values[0] if len(values) == 1 else values
 
     def reset_metrics(self) -> None:

@@ -1,0 +1,63 @@
+"""Models of several inputs and outputs: what is refused, by the name of the input or output. Their numbers are compared with
+Keras's in scripts/towers.py."""
+import numpy as np
+import pytest
+from cornu import keras
+
+A, B, Y, Z = np.ones((6, 3)), np.ones((6, 2)), np.arange(6) % 4, np.ones((6, 1))
+
+
+def two_towers():
+    a, b = keras.Input((3,), name="a"), keras.Input((2,), name="b")
+    both = keras.layers.Add(name="sum")([a, keras.layers.Dense(3, name="right")(b)])
+    kind, price = keras.layers.Dense(4, activation="softmax", name="kind")(both), keras.layers.Dense(1, name="price")(both)
+    model = keras.Model([a, b], [kind, price])
+    model.compile("sgd", loss=["sparse_categorical_crossentropy", "mse"])
+    return model
+
+
+WRONG = [
+    ("one array.*2 inputs, a, b", lambda m: m.fit(A, [Y, Z], verbose=0)),
+    ("found 'c'; the model's inputs are a, b", lambda m: m.fit({"a": A, "c": B}, [Y, Z], verbose=0)),
+    ("nothing for the input 'b'", lambda m: m.predict({"a": A}, verbose=0)),
+    (r"\['b'\]: found samples of shape \(3,\)", lambda m: m.predict([A, A], verbose=0)),
+    ("arrays of 6, 5 samples", lambda m: m.predict([A, B[:5]], verbose=0)),
+    ("2 outputs, kind, price", lambda m: m.evaluate([A, B], Y, verbose=0)),
+    ("nothing for the output 'price'", lambda m: m.evaluate([A, B], {"kind": Y}, verbose=0)),
+    (r"\['kind'\]: found class numbers from 0.0 to 4.0", lambda m: m.train_on_batch([A, B], [np.arange(6.0) % 5, Z])),
+    (r"\['price'\]: found targets of shape \(6, 2\)", lambda m: m.train_on_batch([A, B], [Y, B])),
+    ("found no output of this name", lambda m: m.compile("sgd", loss={"kind": "mse", "prize": "mse"})),
+    ("found 1 loss_weights; expected 2", lambda m: m.compile("sgd", loss="mse", loss_weights=[1])),
+    ("found 1 entries; expected 2", lambda m: m.compile("sgd", loss="mse", metrics=["mae"])),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_a_wrong_use_is_refused_and_the_model_goes_on(number):
+    text, use = WRONG[number]
+    model = two_towers()
+    with pytest.raises(ValueError, match=text):
+        use(model)
+    model.fit([A, B], [Y, Z], verbose=0)
+
+
+def test_metrics_names_are_in_the_order_of_evaluates_list():
+    model = two_towers()
+    model.compile("sgd", loss="mse", metrics={"price": "mae", "kind": ["mae", "mse"]})
+    names = ["loss", "kind_loss", "price_loss", "kind_mae", "kind_mse", "price_mae"]
+    assert model.metrics_names == names
+    values = model.evaluate([A, B], [np.eye(4)[Y], Z], verbose=0)
+    scores = model.evaluate([A, B], [np.eye(4)[Y], Z], verbose=0, return_dict=True)
+    assert dict(zip(names, values)) == scores
+    assert abs(scores["loss"] - scores["kind_loss"] - scores["price_loss"]) < 1e-6
+    assert abs(scores["kind_mse"] - scores["kind_loss"]) < 1e-6
+
+
+def test_one_output_takes_a_weight_of_its_loss():
+    x, y = np.linspace(0, 1, 12).reshape(6, 2), np.linspace(-1, 1, 6)
+    losses = []
+    for weight in (None, 0.5, [0.5]):
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile("sgd", "mse", loss_weights=weight)
+        losses.append(model.evaluate(x, y, verbose=0))
+    assert losses[1] == losses[2] == pytest.approx(losses[0] / 2, rel=1e-6)
