@@ -126,6 +126,11 @@ static cornu_status read_class_weights(fit_run *run)
             : (class_list){run->state.data->class_names,
                            run->state.data->class_names ? run->state.data->class_count : 0,
                            "the data"};
+    if (run->spec.class_weight && m->output_count > 1) /* as Keras */
+        return status_fail(CORNU_INVALID,
+                           "class_weight: found a model of %d outputs; expected one output, or "
+                           "weights of the samples",
+                           m->output_count);
     TRY(class_weights_read(run->spec.class_weight, &classes, &run->class_weights));
     if (run->class_weights.clash)
         fit_notice(&run->state,

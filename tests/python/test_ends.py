@@ -26,6 +26,8 @@ WRONG = [
     ("nothing for the output 'price'", lambda m: m.evaluate([A, B], {"kind": Y}, verbose=0)),
     (r"\['kind'\]: found class numbers from 0.0 to 4.0", lambda m: m.train_on_batch([A, B], [np.arange(6.0) % 5, Z])),
     (r"\['price'\]: found targets of shape \(6, 2\)", lambda m: m.train_on_batch([A, B], [Y, B])),
+    ("class_weight: found a model of 2 outputs", lambda m: m.fit([A, B], [Y, Z], class_weight={0: 2.0}, verbose=0)),
+    ("class_weight: found a model of several", lambda m: m.train_on_batch([A, B], [Y, Z], class_weight={0: 2.0})),
     ("found no output of this name", lambda m: m.compile("sgd", loss={"kind": "mse", "prize": "mse"})),
     ("found 1 loss_weights; expected 2", lambda m: m.compile("sgd", loss="mse", loss_weights=[1])),
     ("found 1 entries; expected 2", lambda m: m.compile("sgd", loss="mse", metrics=["mae"])),

@@ -446,6 +446,8 @@ class Model(GraphNetwork):
         if class_weight is not None:
             if sample_weight is not None:
                 raise ValueError("train_on_batch: found class_weight and sample_weight; expected one of the two")
+            if self._handle is not None and len(self._handle.ends()[1]) > 1:
+                raise ValueError("train_on_batch: class_weight: found a model of several outputs; expected one output")
             classes = np.asarray(y)
             classes = classes.argmax(-1) if classes.ndim > 1 and classes.shape[-1] > 1 else classes.reshape(-1)
             sample_weight = [class_weight.get(int(number), 1.0) for number in classes]
