@@ -402,6 +402,19 @@ static void notice_trained(const cornu_data *data, const data_spec *spec, const 
                     data->name, spec->validation_split);
 }
 
+/* A set, a folder and a file have one input and one target a sample. */
+static cornu_status check_ends(const cornu_model *model)
+{
+    if (model->input_count <= 1 && model->output_count <= 1)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: found a model of %d input%s and %d output%s; data sets, folders and "
+                       "files have one of each: expected arrays in a program of your own "
+                       "(cornu_data_from_arrays, or fit in Python)",
+                       model->name, model->input_count, PLURAL(model->input_count, "", "s"),
+                       model->output_count, PLURAL(model->output_count, "", "s"));
+}
+
 cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_data_options *options,
                                        cornu_data **out)
 {
@@ -414,6 +427,7 @@ cornu_status cornu_data_open_for_model(const cornu_model *model, const cornu_dat
         return status_fail(CORNU_INVALID,
                            "cornu_data_open_for_model: found NULL; expected a model");
     *out = NULL;
+    TRY(check_ends(model));
     TRY(data_spec_read(model->data, &spec));
     TRY(data_request_read(options, &request));
     request.scale = spec.scale;

@@ -197,6 +197,9 @@ static void other_data_are_refused_by_name(void **state)
     expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
     expect_message("2 inputs, input_layer (3), deep (4): expected an array for each");
     cornu_data_close(data);
+    const cornu_data_options named = {.size = sizeof named, .folder = "mnist"};
+    expect_status(cornu_data_open_for_model(m, &named, &data), CORNU_UNSUPPORTED);
+    expect_message("2 inputs and 2 outputs; data sets, folders and files have one of each");
     cornu_arrays all = arrays_of(&s, 0, SAMPLES);
     all.target_size = 1;
     expect_ok(cornu_data_from_arrays(&all, NULL, &data));
