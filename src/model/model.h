@@ -216,6 +216,8 @@ cornu_status model_from_section(const doc *section, cornu_model **out);
 /* The flags `trainable` count from now on: make the optimizer's slots of the variables that are
    trained. Those that have slots already keep them, with their values. */
 cornu_status model_take_trainable(cornu_model *m);
+/* Give a model the flags of another one of the same layers. */
+cornu_status model_copy_trainable(cornu_model *to, const cornu_model *from);
 /* The number of variables that the last compile found trainable. */
 int model_trained_count(const cornu_model *m);
 /* Does a layer's flag wait for the next compile? */

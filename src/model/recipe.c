@@ -377,6 +377,11 @@ static cornu_status model_set_outputs(cornu_model *m, int64_t classes)
     cornu_status status = cornu_model_parse(recipe, m->source, &made);
     free(recipe);
     TRY(status);
+    status = model_copy_trainable(made, m);
+    if (status != CORNU_OK) {
+        model_free(made);
+        return status;
+    }
     made->published = true;
     if (m->own_data) {
         made->data = made->own_data = m->own_data;

@@ -152,20 +152,59 @@ static void add_layer(const table *t, const cornu_model *m, const layer *l)
     text_free(&inputs);
 }
 
-static void add_total(text *out, const char *what, int64_t count)
+typedef struct total {
+    int64_t count;
+    double bytes;
+} total;
+
+static total floats(int64_t count)
+{
+    return (total){count, (double)count * 4.0};
+}
+
+static total sum(total a, total b)
+{
+    return (total){a.count + b.count, a.bytes + b.bytes};
+}
+
+static void add_total(text *out, const char *what, total t)
 {
     char digits[32], bytes[32];
-    text_add(out, " %s: %s (%s)\n", what, summary_number(count, digits),
-             summary_bytes((double)count * 4.0, bytes));
+    text_add(out, " %s: %s (%s)\n", what, summary_number(t.count, digits),
+             summary_bytes(t.bytes, bytes));
+}
+
+/* As Keras counts: the slots, the number of steps (8 bytes) and, unless there is a schedule, the
+   learning rate. */
+static total optimizer_total(const cornu_model *m)
+{
+    total t = {.count = 1, .bytes = 8};
+    if (m->optimizer.learning_rate.id == SCHEDULE_CONSTANT)
+        t = sum(t, floats(1));
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        t = sum(t, floats(m->variables[i].count));
+    return t;
+}
+
+/* Keras adds up the optimizer's numbers, too, once it has some. */
+static void add_totals(const cornu_model *m, text *out)
+{
+    const bool trained = m->compiled && m->training.position.iterations > 0;
+    const total slots = trained ? optimizer_total(m) : floats(0);
+    int64_t trainable = 0, fixed = 0;
+    for (int i = 0; i < m->weight_count; i++)
+        *(m->variables[i].trainable ? &trainable : &fixed) += m->variables[i].count;
+    add_total(out, "Total params", sum(floats(trainable + fixed), slots));
+    add_total(out, "Trainable params", floats(trainable));
+    add_total(out, "Non-trainable params", floats(fixed));
+    if (trained)
+        add_total(out, "Optimizer params", slots);
 }
 
 void model_summary_table(const cornu_model *m, text *out)
 {
     table t = model_branches(m) ? graph_table : chain_table;
-    int64_t trainable = 0, fixed = 0;
     t.out = out;
-    for (int i = 0; i < m->weight_count; i++)
-        *(m->variables[i].trainable ? &trainable : &fixed) += m->variables[i].count;
     char shown[400];
     cornu_printable(m->name, shown, sizeof shown);
     text_add(out, "Model: \"%s\"\n", shown);
@@ -181,8 +220,6 @@ void model_summary_table(const cornu_model *m, text *out)
         add_layer(&t, m, m->layers[i]);
     }
     add_rule(&t, "└", "─", "┴", "┘");
-    add_total(out, "Total params", trainable + fixed);
-    add_total(out, "Trainable params", trainable);
-    add_total(out, "Non-trainable params", fixed);
+    add_totals(m, out);
     text_add(out, " (1 MB is 1,000,000 bytes; Keras's table counts 1,048,576 as one)\n");
 }

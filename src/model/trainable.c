@@ -146,6 +146,21 @@ static void spread(cornu_model *m)
     }
 }
 
+/* What is not in use yet follows its flags at once. */
+static cornu_status apply(cornu_model *m)
+{
+    spread(m);
+    return m->compiled && !m->has_trained && !m->live ? model_take_trainable(m) : CORNU_OK;
+}
+
+cornu_status model_copy_trainable(cornu_model *to, const cornu_model *from)
+{
+    to->trainable = from->trainable;
+    for (int i = 0; i < to->layer_count && i < from->layer_count; i++)
+        to->layers[i]->trainable = from->layers[i]->trainable;
+    return apply(to);
+}
+
 static cornu_status find_layer(const cornu_model *m, const char *name, layer **out)
 {
     const char *names[MODEL_LAYERS_MAX];
@@ -176,10 +191,7 @@ cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer_nam
     for (int i = 0; i < model->layer_count; i++)
         if (!l || l == model->layers[i])
             model->layers[i]->trainable = trainable;
-    spread(model);
-    if (model->compiled && !model->has_trained && !model->live)
-        return model_take_trainable(model);
-    return CORNU_OK;
+    return apply(model);
 }
 
 cornu_status cornu_model_trainable(const cornu_model *model, const char *layer_name,

@@ -62,6 +62,29 @@ static void a_shared_layer_is_one_row_with_all_its_inputs(void **state)
     cornu_model_close(m);
 }
 
+/* Keras's numbers for this network after a fit, where the first layer and the norm were frozen. */
+static void the_totals_of_a_trained_model_count_the_optimizer(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "model: {input: [4], layers: [{Dense: {units: 3, trainable: false}}, {BatchNormalization: "
+        "{trainable: false}}, {Dense: {units: 2}}]}\n"
+        "compile: {optimizer: adam, loss: mse}\n");
+    text before = {0}, after = {0};
+    model_summary_table(m, &before);
+    assert_null(strstr(before.data, "Optimizer"));
+    assert_non_null(strstr(before.data, " Total params: 35 (140.00 B)\n"));
+    m->training.position.iterations = 1;
+    model_summary_table(m, &after);
+    assert_non_null(strstr(after.data, " Total params: 53 (216.00 B)\n"
+                                       " Trainable params: 8 (32.00 B)\n"
+                                       " Non-trainable params: 27 (108.00 B)\n"
+                                       " Optimizer params: 18 (76.00 B)\n"));
+    text_free(&before);
+    text_free(&after);
+    cornu_model_close(m);
+}
+
 /* Widest line in characters. */
 static size_t widest(const char *shown)
 {
@@ -113,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_kerass),
         cmocka_unit_test(a_shared_layer_is_one_row_with_all_its_inputs),
+        cmocka_unit_test(the_totals_of_a_trained_model_count_the_optimizer),
         cmocka_unit_test(long_names_and_shapes_are_wrapped),
         cmocka_unit_test(workloads_show_their_parameters),
     };

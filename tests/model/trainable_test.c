@@ -141,6 +141,20 @@ static void after_training_the_next_compile_counts(void **state)
     cornu_model_close(m);
 }
 
+static void a_workload_for_other_classes_keeps_the_flags(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    must(cornu_model_open("mnist-cnn-2", &m));
+    set(m, "conv2d", false);
+    must(cornu_model_set_outputs(m, 4));
+    assert_false(trains(m, "conv2d"));
+    assert_true(trains(m, "dense"));
+    assert_int_equal(slots_of(m, "conv2d/kernel"), 0);
+    assert_false(model_variable(m, "conv2d/kernel")->trained);
+    cornu_model_close(m);
+}
+
 static void an_unknown_layer_is_refused_with_the_nearest(void **state)
 {
     (void)state;
@@ -164,6 +178,7 @@ int main(void)
         cmocka_unit_test(a_models_own_flag_counts_in_functional_json_alone),
         cmocka_unit_test(slots_come_and_go_with_the_flag),
         cmocka_unit_test(after_training_the_next_compile_counts),
+        cmocka_unit_test(a_workload_for_other_classes_keeps_the_flags),
         cmocka_unit_test(an_unknown_layer_is_refused_with_the_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
