@@ -293,6 +293,9 @@ static const struct {
      "[{Dense: {units: 7, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
      "{Call: {layer: a, name: c}}, {Call: {layer: b, name: d}}, {Add: {inputs: [b, d]}}, "
      "{Dense: {units: 3}}]"},
+    {"frozen layer called twice", "4",
+     "[{Dense: {units: 4, activation: tanh, name: a, trainable: false}}, "
+     "{Dense: {units: 4, activation: tanh, name: b}}, {Call: {layer: a}}, {Dense: {units: 2}}]"},
     {"dropout beside its input", "7",
      "[{Dense: {units: 6, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
      "{Add: {inputs: [b, a]}}, {Dense: {units: 3}}]"},
