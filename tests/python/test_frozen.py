@@ -119,7 +119,19 @@ def test_summary_counts_them(capsys):
     model = make("below")
     model.summary()
     text = capsys.readouterr().out
-    assert "Trainable params: 33 " in text and "Non-trainable params: 48 " in text
+    assert "Trainable params: 33 " in text and "Non-trainable params: 48 " in text and "Trai…" not in text
+
+
+def test_summary_shows_which_are_trained():
+    lines = []
+    layers = [L.Dense(3, trainable=False), L.BatchNormalization(), L.ReLU(), L.Dense(2, name="a_long_name_that_is_wrapped_into_two")]
+    keras.Sequential([keras.Input((4,)), *layers]).summary(show_trainable=True, print_fn=lines.append)
+    table = lines[0].split("\n")
+    assert table[2].endswith("┃       Param # ┃ Trai… ┃") and table[1].endswith("┳━━━━━━━┓") and table[3].endswith("╇━━━━━━━┩")
+    assert [line[-5] for line in table if line.endswith("│")] == ["N", "Y", " ", "-", "Y", " "]
+    tensor = keras.Input((4,))
+    keras.Model(tensor, L.Dense(2, trainable=False)(tensor)).summary(show_trainable=True, print_fn=lines.append)
+    assert [line[-5] for line in lines[1].split("\n") if line.endswith("│")] == ["-", "N"]
 
 
 def test_batch_by_batch():

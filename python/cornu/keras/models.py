@@ -22,6 +22,7 @@ from ._names import automatic_name
 from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
 from ._sequential import Chain
+from ._summary import with_trainable
 from ._tensors import call, is_symbolic
 from ._tf2 import ANY, as_metrics, takes
 from . import losses as losses_module
@@ -126,7 +127,7 @@ class Model(GraphNetwork):
                 layer_range=None) -> None:
         """Print the table of layers, by print_fn if given."""
         self.build()
-        text = self._handle.summary()
+        text = with_trainable(self._handle) if show_trainable else self._handle.summary()
         (print_fn or print)(text.rstrip("\n"))
 
     def get_config(self) -> dict:
