@@ -12,13 +12,13 @@ cases; the members of a case are
     CASE/model, CASE/compile   JSON as bytes: Keras's to_json(); optimizer, loss, metrics as Keras writes them
                                (left out: sgd and mean_squared_error)
     CASE/weight/LAYER/NAME     the weights before the first step
-    CASE/x, CASE/y             one batch; in optimizers.npz [steps][batch]...; in metrics.npz [batches][batch]...
+    CASE/x, CASE/y             one batch; in optimizers.npz and frozen.npz [steps][batch]...; in metrics.npz [batches][batch]...
 and what Keras gives:
     CASE/output                predict
     CASE/loss_evaluate         evaluate's loss (scalar)
-    CASE/loss                  the training step's loss (scalar; in optimizers.npz one a step)
+    CASE/loss                  the training step's loss (scalar; in those two one a step)
     CASE/gradient/LAYER/NAME   of the training loss with respect to a weight, CASE/input_gradient to x
-    CASE/after/LAYER/NAME      moving statistics after the forward pass; in optimizers.npz [steps]...
+    CASE/after/LAYER/NAME      moving statistics after the forward pass; in those two [steps]...
     CASE/metric                the compiled metric's value over all batches
 """
 import argparse
