@@ -103,10 +103,16 @@ def signature_of(options: list[Option], *extra: inspect.Parameter) -> inspect.Si
     return inspect.Signature(first + rest + list(extra))
 
 
+# The modules of Keras's configurations, of classes that are found elsewhere here.
+_MODULES = {"Functional": "keras.src.models.functional", "Sequential": "keras"}
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it: objects become Keras's {class_name, config}, functions their names."""
     if hasattr(value, "get_config"):
-        return {"module": "keras", "class_name": type(value).__name__, "config": plain(value.get_config())}
+        name = type(value).__name__
+        module = _MODULES.get(name, type(value).__module__.removeprefix("cornu."))
+        return {"module": module, "class_name": name, "config": plain(value.get_config())}
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
     if isinstance(value, dict):

@@ -135,7 +135,13 @@ def _histories(graph: Graph, struct):
         return {key: _histories(graph, value) for key, value in struct.items()}
     if isinstance(struct, (list, tuple)):
         return [_histories(graph, value) for value in struct]
-    return graph.history_of(struct)
+    name, number, index = graph.history_of(struct)
+    return [name, number + _begins_at(struct._keras_history.operation), index]
+
+
+def _begins_at(operation) -> int:
+    """The number of its first call among the ends of a model: Keras counts a Functional's own input and output as one."""
+    return 1 if isinstance(operation, GraphNetwork) and not operation._is_line else 0
 
 
 def _node_config(graph: Graph, node: Node) -> dict:
@@ -162,6 +168,10 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
         nodes = layer._inbound_nodes[0 if isinstance(layer, InputLayer) else begin[name]:]
         return nodes[number].output_tensors[index] if number < len(nodes) else None
 
+    def end_of(history):
+        name, number, index = history
+        return tensor_of([name, number - _begins_at(layers.get(name)), index])
+
     while waiting:
         left = []
         for place, (layer, node) in enumerate(waiting):
@@ -175,7 +185,7 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
             raise ValueError(f"{config.get('name')}: found calls of {', '.join(layer.name for layer, _ in left)} that nothing "
                              f"leads to; expected no cycles, and outputs of layers of the model")
         waiting = left
-    return tuple(_struct_of(config[key], tensor_of) for key in ("input_layers", "output_layers"))
+    return tuple(_struct_of(config[key], end_of) for key in ("input_layers", "output_layers"))
 
 
 def _inputs_of(node, tensor_of: Callable):

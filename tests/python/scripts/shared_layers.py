@@ -44,6 +44,16 @@ copy = keras.models.clone_model(tower)
 copy.set_weights(tower.get_weights())
 results["tower again"] = [outputs(copy), [layer.name for layer in copy.layers]]
 
+last = keras.Model(again_begin := keras.Input((6,)), tower(layers.Dense(6, name="before")(again_begin)), name="last")
+config = last.get_config()
+results["nested config"] = [config["output_layers"], config["input_layers"][1:], [[n["args"][0]["config"]["keras_history"]
+                            for n in layer["inbound_nodes"]] for layer in config["layers"]][2],
+                            [[layer["module"], layer["class_name"], layer["name"]] for layer in config["layers"][1:]],
+                            [layer["class_name"] for layer in config["layers"][2]["config"]["layers"]]]
+copy = keras.Model.from_config(config)
+copy.set_weights(last.get_weights())
+results["nested outputs"] = bool(np.array_equal(outputs(copy), outputs(last)))
+
 head = keras.Sequential([encoder, layers.Dense(2, activation="softmax", name="head")], name="classifier")
 head.layers[-1].set_weights([np.eye(3, 2), np.zeros(2)])
 results["head"] = [outputs(head), [layer.name for layer in head.layers], head.count_params(), np.asarray(head(x))]
