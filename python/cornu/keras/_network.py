@@ -64,6 +64,7 @@ class Network:
         self._told: list[bool] = []  # the flags `trainable` that it knows: the model's, then those of its layers
         self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
+        self._paths: dict[Layer, str] = {}  # its layers' names there
         # Data sections: the one in force, and that of the last fit, which a file keeps.
         self._section = self._trained_section = _data.Source.section
 
@@ -86,6 +87,14 @@ class Network:
                 found.setdefault(id(layer), layer)
         return list(found.values())
 
+    def _paths_of(self, begin: str) -> dict[Layer, str]:
+        """Its layers' names where models within it stay models: MODEL/LAYER."""
+        found: dict[Layer, str] = {}
+        for member in self._members():
+            inner = isinstance(member, Network)
+            found.update(member._paths_of(f"{begin}{member.name}/") if inner else {member: begin + member.name})
+        return found
+
     # ---- the library's model
 
     @property
@@ -106,7 +115,7 @@ class Network:
         if now[0] != self._told[0]:
             self._model.set_trainable(None, now[0])
         for layer in self._owners():
-            self._model.set_trainable(layer.name, layer._trainable)
+            self._model.set_trainable(self._paths[layer], layer._trainable)
         self._told = now
 
     def _flags(self) -> list[bool]:
@@ -165,6 +174,7 @@ class Network:
             numbers.setdefault(row[0].rsplit("/", 1)[0], []).append(index)
         self._slots = [(layer, v, index) for layer in owners
                        for v, index in zip(layer._variables, numbers.get(layer.name, []))]
+        self._paths = {layer: layer.name for layer in owners}
         self._model = handle
         self._told = [True, *self._flags()]
         outputs = handle.shapes()[1][-1]
@@ -179,8 +189,12 @@ class Network:
         by_layer: dict[str, list[Variable]] = {}
         for index, row in enumerate(handle.weights()):
             by_layer.setdefault(row[0].rsplit("/", 1)[0], []).append(Variable(handle, index, *row))
-        for layer in self._owners():
-            layer._variables = by_layer.get(layer.name, [])
+        self._paths = self._paths_of("")
+        for layer, path in self._paths.items():
+            layer._variables = by_layer.pop(path, [])
+        if by_layer:
+            raise ValueError(f"{self.name}: found weights of {', '.join(by_layer)}, which are none of its layers; expected those "
+                             f"of {', '.join(self._paths.values())}")
         pairs = [(layer, v) for layer in self._owners() for v in layer._variables]
         self._slots = [(layer, v, v._index) for layer, v in pairs]
         self._model = handle
