@@ -176,6 +176,17 @@ static const odd odds[] = {
      "{Conv2D: {filters: 13, kernel_size: 3, dilation_rate: 2, padding: same}}, {LeakyReLU: {}}, "
      "GlobalAveragePooling2D, {Dense: {units: 5, activation: softmax}}]",
      RMSPROP},
+    {"residual blocks", 5, "[17, 15, 3]",
+     "[{Conv2D: {filters: 18, kernel_size: 3, padding: same}}, BatchNormalization, {ReLU: {name: "
+     "x}}, {Conv2D: {filters: 18, kernel_size: 3, padding: same, activation: relu}}, "
+     "{Conv2D: {filters: 18, kernel_size: 3, padding: same}}, {BatchNormalization: {name: a}}, "
+     "{Add: {inputs: [x, a]}}, {ReLU: {name: y}}, "
+     "{Conv2D: {filters: 33, kernel_size: 3, strides: 2, padding: same}}, {Dropout: {rate: 0.2, "
+     "name: b}}, {Conv2D: {filters: 33, kernel_size: 1, strides: 2, inputs: y, name: c}}, "
+     "{MaxPooling2D: {inputs: c, pool_size: 3, strides: 1, padding: same, name: d}}, "
+     "{Add: {inputs: [b, c, d, c]}}, {Average: {inputs: [add_1, b]}}, GlobalAveragePooling2D, "
+     "{Dense: {units: 7, activation: softmax}}]",
+     SGD},
     {"one large picture", 1, "[101, 203, 3]",
      "[{Conv2D: {filters: 32, kernel_size: 3, activation: relu}}, {MaxPooling2D: {pool_size: 2}}, "
      "{Conv2D: {filters: 64, kernel_size: 3, activation: relu}}, {MaxPooling2D: {pool_size: 2}}, "

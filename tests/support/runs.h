@@ -19,6 +19,16 @@ void expect_message(const char *part);
 cornu_data *runs_data(int train, int test);
 /* A recipe with a small network for runs_data; `compile` and `fit` are YAML flow text, or NULL. */
 cornu_model *runs_model(const char *layers, const char *compile, const char *fit);
+/* Blocks whose input is also their shortcut, one within the other, on rows and on images. */
+#define BRANCHING                                                                               \
+    "[{Dense: {units: 32, activation: relu, name: x}}, {Dropout: {rate: 0.4, inputs: x}}, "     \
+    "{Dense: {units: 32}}, {BatchNormalization: {name: n}}, {Add: {inputs: [x, n], name: a}}, " \
+    "{Dropout: {rate: 0.2, inputs: x, name: d}}, {Average: {inputs: [a, d, x]}}, "              \
+    "{Reshape: {target_shape: [4, 4, 2], name: r}}, {Conv2D: {filters: 2, kernel_size: 3, "     \
+    "padding: same, activation: relu}}, {BatchNormalization: {name: m}}, "                      \
+    "{Add: {inputs: [m, r], name: s}}, {MaxPooling2D: {inputs: s, name: p}}, "                  \
+    "{Conv2D: {filters: 2, kernel_size: 1, strides: 2, inputs: s, name: c}}, "                  \
+    "{Add: {inputs: [c, p]}}, Flatten, {Dense: {units: 3, activation: softmax}}]"
 /* The usual one: Dense 16 relu, Dropout, BatchNormalization, Dense 3 softmax; Adam. */
 cornu_model *runs_usual(const char *fit);
 /* The same, trained, with class names, callbacks with state, and best weights. */

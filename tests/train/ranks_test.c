@@ -41,6 +41,7 @@ enum { TRAIN = 70, TESTED = 30 };
 /* ---- a run of ranks ----------------------------------------------------------------------- */
 
 typedef struct training {
+    const char *layers; /* NULL: LAYERS */
     const char *resume; /* NULL: a new run */
     const char *save;   /* in the scratch folder, by rank 0 */
     int stop_after;     /* calls of should_stop on `stopper`; 0: never */
@@ -60,8 +61,10 @@ static cornu_status open_model(const training *t, cornu_model **model)
 {
     if (t->resume)
         return cornu_model_open(t->resume, model);
-    static const char text[] =
-        "model: {input: [8], layers: " LAYERS "}\ncompile: " COMPILE "\nfit: " FIT "\n";
+    char text[4096];
+    snprintf(text, sizeof text,
+             "model: {input: [8], layers: %s}\ncompile: " COMPILE "\nfit: " FIT "\n",
+             t->layers ? t->layers : LAYERS);
     cornu_status status = cornu_model_parse(text, "test", model);
     for (int i = 0; status == CORNU_OK && t->frozen && t->frozen[i]; i++)
         status = cornu_model_set_trainable(*model, t->frozen[i], false);
@@ -108,12 +111,12 @@ static void close_all(training *t)
     }
 }
 
-/* `history` may be NULL. */
-static cornu_model *trained_alone(int64_t shards, const char *gradient_dtype,
-                                  cornu_history **history)
+/* `layers` and `history` may be NULL. */
+static cornu_model *layers_alone(const char *layers, int64_t shards, const char *gradient_dtype,
+                                 cornu_history **history)
 {
     cornu_model *model;
-    training t = {.odd = -1};
+    training t = {.layers = layers, .odd = -1};
     cornu_data *data = runs_data(TRAIN, TESTED);
     expect_ok(open_model(&t, &model));
     expect_ok(cornu_fit(model, data,
@@ -124,6 +127,12 @@ static cornu_model *trained_alone(int64_t shards, const char *gradient_dtype,
                         history));
     cornu_data_close(data);
     return model;
+}
+
+static cornu_model *trained_alone(int64_t shards, const char *gradient_dtype,
+                                  cornu_history **history)
+{
+    return layers_alone(NULL, shards, gradient_dtype, history);
 }
 
 /* All columns but that of seconds, which is the last. */
@@ -142,13 +151,13 @@ static void expect_same_history(const cornu_history *a, const cornu_history *b)
 
 /* ---- bits ------------------------------------------------------------------------------- */
 
-static void expect_bits_of_one(const char *gradient_dtype)
+static void expect_bits_of_one(const char *layers, const char *gradient_dtype)
 {
     rank_result results[RANK_THREADS_MOST];
     cornu_history *history;
-    cornu_model *alone = trained_alone(0, gradient_dtype, &history);
+    cornu_model *alone = layers_alone(layers, 0, gradient_dtype, &history);
     for (int count = 1; count <= 8; count *= 2) {
-        training t = {.odd = -1, .gradient_dtype = gradient_dtype};
+        training t = {.layers = layers, .odd = -1, .gradient_dtype = gradient_dtype};
         run_all(count, &t, results);
         rank_threads_expect(results, count, CORNU_OK);
         for (int i = 0; i < count; i++) {
@@ -168,7 +177,14 @@ static void expect_bits_of_one(const char *gradient_dtype)
 static void bits_do_not_depend_on_the_number_of_ranks(void **state)
 {
     (void)state;
-    expect_bits_of_one(NULL);
+    expect_bits_of_one(NULL, NULL);
+}
+
+static void nor_do_those_of_networks_that_branch(void **state)
+{
+    (void)state;
+    expect_bits_of_one(BRANCHING, NULL);
+    expect_bits_of_one(BRANCHING, "bf16");
 }
 
 /* Rounded gradients are others, but not by who adds them; statistics are not rounded. */
@@ -199,7 +215,7 @@ static void frozen_layers_have_no_part_in_what_ranks_send(void **state)
 static void nor_do_those_of_gradients_sent_as_bf16(void **state)
 {
     (void)state;
-    expect_bits_of_one("bf16");
+    expect_bits_of_one(NULL, "bf16");
     cornu_model *exact = trained_alone(0, NULL, NULL), *rounded = trained_alone(0, "bf16", NULL);
     assert_false(same_bits(exact, rounded));
     assert_true(rounded->training.position.gradients_bf16);
@@ -406,6 +422,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(bits_do_not_depend_on_the_number_of_ranks),
         IN_FOLDER(frozen_layers_have_no_part_in_what_ranks_send),
+        IN_FOLDER(nor_do_those_of_networks_that_branch),
         IN_FOLDER(nor_do_those_of_gradients_sent_as_bf16),
         IN_FOLDER(a_gradient_dtype_is_kept_and_checked),
         IN_FOLDER(there_are_as_many_shards_as_ranks_unless_said_otherwise),

@@ -171,6 +171,16 @@ static bool stop_in_validation(void *user)
 }
 
 /* should_stop is asked in validation too: the epoch's steps are done then, its end is not. */
+static void resume_holds_for_networks_that_branch(void **state)
+{
+    (void)state;
+    for (int stop = 1; stop <= 2 * STEPS + 1; stop += 3)
+        compare(BRANCHING, COMPILE, FIT, stop, 3,
+                (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+    compare(BRANCHING, COMPILE, "{epochs: 3, batch_size: 16}", 4, 0,
+            (cornu_fit_options){.size = sizeof(cornu_fit_options), .shards = 4});
+}
+
 static void resume_repeats_an_interrupted_validation(void **state)
 {
     (void)state;
@@ -437,6 +447,7 @@ int main(void)
         TEST(resume_continues_the_step_log),
         TEST(resume_holds_for_other_optimizers_and_splits),
         TEST(resume_holds_for_layers_that_are_called_twice),
+        TEST(resume_holds_for_networks_that_branch),
         TEST(resume_repeats_an_interrupted_validation),
         TEST(a_stopped_model_in_memory_resumes_as_well),
         TEST(rows_after_the_saved_position_are_replaced),

@@ -200,6 +200,13 @@ static void also_of_layers_that_are_called_twice(void **state)
     expect_bits_of_one(SHARED, "{sgd: {global_clipnorm: 0.1}}", NULL);
 }
 
+static void also_of_networks_that_branch(void **state)
+{
+    (void)state;
+    expect_bits_of_one(BRANCHING, "adam", NULL);
+    expect_bits_of_one(BRANCHING, "{sgd: {momentum: 0.9, global_clipnorm: 0.1}}", "bf16");
+}
+
 static void also_on_the_reference_device(void **state)
 {
     (void)state;
@@ -392,6 +399,7 @@ int main(void)
         TEST(bits_are_those_of_one_process_by_every_optimizer),
         TEST(also_where_some_ranks_have_nothing_to_update),
         TEST(also_of_several_buckets_and_of_gradients_sent_as_bf16),
+        TEST(also_of_networks_that_branch),
         TEST(also_of_wide_kernels),
         cmocka_unit_test(also_of_layers_that_are_called_twice),
         cmocka_unit_test(also_on_the_reference_device),
