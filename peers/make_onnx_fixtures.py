@@ -53,8 +53,11 @@ def block(opset: int, *merge: str, **attributes) -> Graph:
 
 
 def branching_cases():
-    for kind in ("Add", "Sum", "Mean"):
+    for kind in ("Add", "Sum", "Mean", "Sub", "Mul", "Max", "Min"):
         yield f"a block that ends in {kind}", block(13, kind), "", False
+    for axis in (1, 2, -1):
+        yield f"a block that ends in Concat, axis {axis}", block(13, "Concat", axis=axis), "", False
+    yield "a concatenated batch", block(13, "Concat", axis=0), "(Concat): axis: found 0 of 4 dimensions", False
     c = block(13, "Add")
     c.node("Sum", c.value, "tanh")
     c.node("Flatten")

@@ -61,7 +61,7 @@ def others() -> list[tuple[str, str, str]]:
 
 
 def draw_weights(handle) -> None:
-    for index, (path, shape, _) in enumerate(handle.weights()):
+    for index, (path, shape, *_) in enumerate(handle.weights()):
         value = np.empty(shape, np.float32)
         handle.get_weight(index, value)
         if value.ndim == 1:

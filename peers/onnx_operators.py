@@ -363,7 +363,7 @@ def branch(c: Graph) -> None:
         ends.append(c.value)
     if chance(0.1):
         ends[-1] = ends[0]  # one value twice
-    kind = pick("Add", "Add", "Sum", "Mean") if chance(0.9) else pick("Concat", "Mul", "Sub", "Max", "Min")
+    kind = pick("Add", "Add", "Sum", "Concat", "Concat", "Mul", "Sub", "Max", "Min", "Mean")
     ends = ends[:2] if kind in ("Add", "Mul", "Sub") else ends[:1] if c.odd() and kind != "Concat" else ends
     c.value = ends[0]
     if kind == "Concat":

@@ -3,8 +3,8 @@
 
     PYTHONPATH=build/release/python .venv/bin/python peers/random_graphs.py [--graphs N] [--seed N] [--files N]
 
-Each is a Functional model of 4 to 14 layers that cornu has, with tensors that several layers read, or one layer twice. Keras
-saves it as .keras, cornu opens that: the layers and weights stand in Keras's order, both predict the same, and after three
+Each is a Functional model of 4 to 14 layers that cornu has, with tensors that several layers read, or one layer twice, and
+layers that are called twice. Keras saves it as .keras, cornu opens that: the layers and weights stand in Keras's order, both predict the same, and after three
 steps of SGD the weights still agree. Of the first `--files` graphs cornu writes .keras, .h5 and .weights.h5, which Keras
 loads and predicts the same from; cornu reads Keras's .h5 and .weights.h5, and its own .safetensors and .onnx. Prints a line
 for each graph that differs. Exit status 0: all agree."""
@@ -46,6 +46,7 @@ class Drawn:
         self.rng = np.random.default_rng((seed, number))
         self.tensors: list = []
         self.read: set[int] = set()
+        self.called: list = []  # (layer, shape of its input)
 
     def pick(self, *values):
         return values[self.rng.integers(len(values))]
@@ -60,6 +61,8 @@ class Drawn:
     def call(self, layer, *inputs) -> None:
         y = layer(list(inputs) if len(inputs) > 1 or type(layer).__name__ in MERGES else inputs[0])
         self.read.update(id(x) for x in inputs)
+        if len(inputs) == 1:
+            self.called.append((layer, inputs[0].shape))
         if 0 < np.prod(y.shape[1:]) <= 4000:
             self.tensors.append(y)
         else:
@@ -112,6 +115,14 @@ def merge(d: Drawn, x) -> None:
     d.call(layer, *inputs)
 
 
+def call_again(d: Drawn, x) -> bool:
+    """A layer that was called already, if one was on this shape: it is shared."""
+    fits = [layer for layer, shape in d.called if shape == x.shape]
+    if fits:
+        d.call(d.pick(*fits), x)
+    return bool(fits)
+
+
 def finish(d: Drawn):
     """All that no layer reads becomes rows of one length, whose mean the last layer reads."""
     ends = [t for t in d.tensors if id(t) not in d.read]
@@ -135,6 +146,8 @@ def draw(seed: int, number: int):
     d.tensors.append(x)
     for _ in range(d.below(3, 12)):
         t = d.tensor()
+        if d.rng.random() < 0.1 and call_again(d, t):
+            continue
         if d.rng.random() < 0.3:
             merge(d, t)
         elif len(t.shape) == 4 and d.rng.random() < 0.7:
@@ -178,7 +191,7 @@ class Ours:
         return y
 
     def weights(self) -> list:
-        values = [np.empty(shape, np.float32) for _, shape, _ in self.handle.weights()]
+        values = [np.empty(shape, np.float32) for _, shape, *_ in self.handle.weights()]
         for i, value in enumerate(values):
             self.handle.get_weight(i, value)
         return values

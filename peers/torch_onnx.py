@@ -1,5 +1,5 @@
-"""Write a residual network as PyTorch exports it: a block with its input as shortcut, one with a convolution as shortcut, and
-readers of one result whose sum is that of a silu's, a gelu's and its own.
+"""Write a residual network as PyTorch exports it: a block with its input as shortcut, one with a convolution as shortcut, a
+product, branches that are concatenated, and a sum of what a silu, a gelu and nothing make of one result.
 
     /usr/bin/python3 peers/torch_onnx.py FILE.onnx
 
@@ -25,11 +25,11 @@ class Net(torch.nn.Module):
         super().__init__()
         self.blocks = torch.nn.Sequential(Block(2, 2, 1), Block(2, 3, 2))
         self.wide, self.pool = torch.nn.Conv2d(3, 3, 3, 1, 1), torch.nn.MaxPool2d(3, 1, 1)
-        self.left, self.right, self.last = torch.nn.Linear(3, 4), torch.nn.Linear(3, 4), torch.nn.Linear(4, 3)
+        self.left, self.right, self.last = torch.nn.Linear(6, 4), torch.nn.Linear(6, 4), torch.nn.Linear(4, 3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.blocks(x)
-        x = (self.wide(x) + self.pool(x)).mean((2, 3))
+        x = torch.cat([self.wide(x), self.pool(x) * x], 1).mean((2, 3))
         left = self.left(x)
         return self.last(left + torch.nn.functional.silu(self.right(x)) + torch.nn.functional.gelu(left))
 

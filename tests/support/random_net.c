@@ -210,6 +210,14 @@ static bool add_merge(drawn *d, int x)
     return append(d, kind->name, inputs, count, options);
 }
 
+/* A layer on one input is called again, with its weights, if they fit. */
+static bool call_again(drawn *d, int x)
+{
+    layer *l = d->m->layers[below(d, d->m->layer_count)];
+    const bool one = !l->kind->merges && l->kind->emit;
+    return one && model_call_again(d->m, l, NULL, NULL, &x, 1) == CORNU_OK;
+}
+
 /* ---- a network ---------------------------------------------------------------------------- */
 
 typedef bool add_function(drawn *d, int x);
@@ -225,8 +233,9 @@ static void add_one(drawn *d)
     const bool image = shape_of(d, x)->rank == 3 && chance(d, 75);
     add_function *f = image ? of_images[below(d, sizeof of_images / sizeof *of_images)]
                             : of_any[below(d, sizeof of_any / sizeof *of_any)];
-    if (shape_elements(shape_of(d, x)) <= ELEMENTS_MOST)
-        f(d, x);
+    if (shape_elements(shape_of(d, x)) > ELEMENTS_MOST || (chance(d, 15) && call_again(d, x)))
+        return;
+    f(d, x);
 }
 
 static bool is_read(const cornu_model *m, int node)

@@ -289,9 +289,12 @@ static void export_dense(onnx_export *e, const op *o)
         onnx_apply(e, "Add", product, b, y);
 }
 
-/* The kernel [height][width][in][out] as [out][in][height][width]. */
+/* The kernel [height][width][in][out] as [out][in][height][width], once if its layer is called
+   several times. */
 static const char *add_kernel(onnx_export *e, tensor_ref kernel)
 {
+    if (e->values[kernel].first)
+        return e->values[kernel].first;
     const tensor *k = tensor_of(e, kernel);
     const int64_t *d = k->shape.dim, dims[4] = {d[3], d[2], d[0], d[1]}, pixels = d[0] * d[1];
     const float *from = e->plan->model->variables[k->variable].value;
@@ -300,6 +303,7 @@ static const char *add_kernel(onnx_export *e, tensor_ref kernel)
         for (int64_t in = 0; in < d[2]; in++)
             for (int64_t i = 0; i < pixels; i++)
                 *to++ = from[(i * d[2] + in) * d[3] + out];
+    e->values[kernel].first = k->name;
     return k->name;
 }
 
