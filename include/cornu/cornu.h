@@ -120,7 +120,7 @@ CORNU_API cornu_status cornu_model_output_shape(const cornu_model *model, int64_
 CORNU_API int cornu_model_class_count(const cornu_model *model);
 CORNU_API const char *cornu_model_class_name(const cornu_model *model, int index);
 /* Load weights by name from a .npz or .safetensors file, or in order from a Keras file (.keras,
-   .h5, .hdf5, .weights.h5) or an .onnx file. The file must have every weight, in
+   .h5, .hdf5, .weights.h5) or the .onnx file of a chain. The file must have every weight, in
    the right shape. */
 CORNU_API cornu_status cornu_model_load_weights(cornu_model *model, const char *path);
 /* Write weights, optimizer state, recipe and position to one .safetensors, .keras, .h5 or .hdf5

@@ -57,6 +57,12 @@ static cornu_status take_in_order(const cornu_model *from, const char *path, cor
 {
     char found[128], expected[128];
     TRY(skip_check(skip, NULL, to));
+    if (model_branches(from) || model_branches(to))
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found a network that branches, whose weights have neither names "
+                           "that last nor one order; expected a chain of layers (the file itself "
+                           "can be opened as a model and trained)",
+                           path);
     if (from->weight_count != to->weight_count)
         return status_fail(CORNU_BAD_FILE, "%s: found %d %s; expected the model's %d", path,
                            from->weight_count, PLURAL(from->weight_count, "weight", "weights"),
@@ -79,10 +85,10 @@ static cornu_status take_in_order(const cornu_model *from, const char *path, cor
 
 static cornu_status load_onnx(const char *path, cornu_model *model, const char *const *skip)
 {
-    cornu_model *chain;
-    TRY(import_onnx(path, &chain));
-    cornu_status status = take_in_order(chain, path, model, skip);
-    cornu_model_close(chain);
+    cornu_model *from;
+    TRY(import_onnx(path, &from));
+    cornu_status status = take_in_order(from, path, model, skip);
+    cornu_model_close(from);
     return status;
 }
 

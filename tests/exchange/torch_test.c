@@ -296,6 +296,24 @@ static void weights_come_from_a_chain_of_onnx(void **state)
     cornu_model_close(other);
 }
 
+/* Two branches of one shape could be taken for each other. */
+static void weights_of_a_network_that_branches_do_not_come_from_onnx(void **state)
+{
+    (void)state;
+    if (!CORNU_ONNX)
+        return;
+    const char *layers = "{Dense: {units: 3, name: a}}, {Dense: {units: 3, inputs: input_layer, "
+                         "name: b}}, {Add: {inputs: [a, b]}}, {Dense: {units: 2}}";
+    cornu_model *m = model_of("3", layers), *again = model_of("3", layers);
+    expect_ok(cornu_model_initialize(m, 5));
+    expect_ok(cornu_model_export_onnx(m, scratch_path("m.onnx"), NULL));
+    expect_status(cornu_model_load_weights(again, scratch_path("m.onnx")), CORNU_UNSUPPORTED);
+    expect_message("m.onnx: found a network that branches, whose weights have neither names that "
+                   "last nor one order; expected a chain of layers");
+    cornu_model_close(m);
+    cornu_model_close(again);
+}
+
 static void weights_alone_are_read_again(void **state)
 {
     (void)state;
@@ -324,6 +342,7 @@ int main(void)
         TEST(names_and_endings_are_checked),
         TEST(every_layer_comes_back),
         TEST(weights_come_from_a_chain_of_onnx),
+        TEST(weights_of_a_network_that_branches_do_not_come_from_onnx),
         TEST(weights_alone_are_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
