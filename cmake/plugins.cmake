@@ -7,7 +7,7 @@ list(FILTER accelerator_sources EXCLUDE REGEX "/loader\\.c$")
 function(cornu_plugin name)
     set(target cornu_${name})
     set(map ${CMAKE_BINARY_DIR}/${name}/plugin.map)
-    add_library(${target} MODULE ${ARGN} ${accelerator_sources} src/device/broadcast.c src/device/device.c src/device/select.c src/device/slices.c src/base/memory.c src/base/philox.c
+    add_library(${target} MODULE ${ARGN} ${accelerator_sources} src/device/broadcast.c src/device/device.c src/device/matmul.c src/device/select.c src/device/slices.c src/base/memory.c src/base/philox.c
         src/base/env.c src/base/printable.c src/base/threads.c src/step/plan.c src/step/cost.c)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME cornu-${name} C_VISIBILITY_PRESET hidden
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

@@ -278,6 +278,12 @@ def merging_cases():
     for axis in (-1, 1, 2, -2):
         yield f"concatenate_{axis}", (3, 3, 2), lambda x, axis=axis: L.Concatenate(axis=axis)([x, branches(x)[0], x] if axis == -1 else
                                                                                      [*branches(x), branches(x)[0]])
+    for case, axes, first, second in (("vectors", 1, (5,), (5,)), ("last", -1, (2, 3), (4, 3)), ("matrices", (2, 1), (2, 3), (3, 4)),
+                                      ("first", 1, (3, 2), (3, 4)), ("both_ways", (1, 2), (3, 2), (4, 3)),
+                                      ("vector_and_matrix", (1, 2), (3,), (4, 3)), ("middle", 2, (2, 3, 2), (2, 3, 2))):
+        for normalize in (False, True):
+            yield f"dot_{case}{'_normalized' * normalize}", (4,), lambda x, a=axes, s=(first, second), n=normalize: L.Dot(a, normalize=n)(
+                [L.Reshape(t)(L.Dense(int(np.prod(t)), activation=f)(x)) for t, f in zip(s, ("tanh", None))])
     yield "concatenate_one_twice", (4,), lambda x: L.Dense(2)(L.Concatenate()([L.Dense(3, activation="tanh")(x)] * 2))
 
 

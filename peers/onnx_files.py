@@ -39,7 +39,9 @@ def samples() -> list[tuple[str, str, str]]:
         with open(f"{folder}/{name}") as file:
             text = file.read()
         tables = dict(re.findall(r"^static const char \*const (\w+)\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL))
-        for kind, row in re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL):
+        rows = re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL)
+        rows += [(kind, ".samples = merging_samples") for kind in re.findall(r"^MERGING\((\w+),", text, re.MULTILINE)]
+        for kind, row in rows:
             table = re.search(r"\.samples = (\w+)", row)
             found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"',
                                                                             tables[table[1]] if table else "")
@@ -99,15 +101,17 @@ def compare_model(name: str, handle, folder: str) -> None:
     for batch in (1, 5):
         x = rng.uniform(-1, 1, (batch, *handle.shapes()[0])).astype(np.float32)
         compare(name, session, x, outputs_of(handle, x))
-    if name.startswith("rank "):
-        return  # factors and summands of channels, which are no layer
+    if name.startswith("rank ") or "inputs:" in name:
+        return  # factors and summands of channels, which are no layer; networks that branch
     again = _cornu.open(path)
     apart = np.abs(outputs_of(again, x) - outputs_of(handle, x)).max()
     worst[f"{name}, read again"] = float(apart / np.abs(outputs_of(handle, x)).max())
 
 
 def compare_layers(folder: str) -> None:
-    rows = [(f"{kind} {shape} {options}", shape, f"{{{kind}: {options}}}") for kind, shape, options in samples()]
+    branches = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
+    rows = [(f"{kind} {shape} {options}", shape, branches * ("inputs:" in options) + f"{{{kind}: {options}}}")
+            for kind, shape, options in samples()]
     layers = {row["class_name"] for row in TABLES["layers"]} - {"InputLayer"}
     assert {row[0].split()[0] for row in rows} == layers, layers
     for name, shape, layers in rows + others():

@@ -28,6 +28,7 @@ LAYERS = {
     "Concatenate": MERGED,
     "Conv2D": ("[8, 8, 4]", "{filters: 4, kernel_size: 3}"),
     "Dense": ("[12]", "{units: 4}"),
+    "Dot": ("[12]", "{axes: 1, inputs: [before, before]}"),
     "Dropout": ("[8, 8, 4]", "{rate: 0.5}"),
     "ELU": ("[8, 8, 4]", "{}"),
     "Flatten": ("[8, 8, 4]", "{}"),

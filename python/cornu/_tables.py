@@ -57,6 +57,7 @@ def only(name: str, *choices: Any) -> Option:
 _KINDS = {
     "int": "a whole number",
     "pair": "a whole number, or two",
+    "axes": "a whole number, or two",
     "real": "a number",
     "bool": "True or False",
     "activation": "an activation, by name or from keras.activations",

@@ -26,6 +26,32 @@ broadcast broadcast_of(const shape *a, const shape *b, const shape *y)
     return s;
 }
 
+broadcast broadcast_transposed(const shape *x, const int *order, const shape *y)
+{
+    broadcast s = {{0}, {{0}}};
+    int64_t stride[SHAPE_MAX], count = 1;
+    int at = SHAPE_MAX; /* the last dimension that was made */
+    for (int d = x->rank - 1; d >= 0; d--) {
+        stride[d] = count;
+        count *= x->dim[d];
+    }
+    for (int i = 0; i < SHAPE_MAX; i++)
+        s.size[i] = 1;
+    count = 1;
+    for (int d = y->rank - 1; d >= 0; d--) {
+        if (y->dim[d] == 1)
+            continue;
+        if (at == SHAPE_MAX || stride[order[d]] != s.step[BROADCAST_A][at] * s.size[at]) {
+            at--;
+            s.step[BROADCAST_A][at] = s.step[BROADCAST_B][at] = stride[order[d]];
+            s.step[BROADCAST_Y][at] = count;
+        }
+        s.size[at] *= y->dim[d];
+        count *= y->dim[d];
+    }
+    return s;
+}
+
 /* The dimensions whose steps of this tensor are 0, or are not. */
 static broadcast reduced(const broadcast *s, int tensor, bool zero)
 {

@@ -1,5 +1,6 @@
 /* Two tensors a and b that are combined element by element: where a dimension of one of them is 1,
-   its elements are repeated. As few dimensions as possible, for loops over them. */
+   its elements are repeated; or one tensor and its transpose. As few dimensions as possible, for
+   loops over them. */
 #ifndef DEVICE_BROADCAST_H
 #define DEVICE_BROADCAST_H
 
@@ -17,6 +18,8 @@ typedef struct broadcast {
 
 /* a and b have the rank of y, and each of their dimensions is y's or 1. */
 broadcast broadcast_of(const shape *a, const shape *b, const shape *y);
+/* y's dimension i is dimension order[i] of x, which is tensors A and B. */
+broadcast broadcast_transposed(const shape *x, const int *order, const shape *y);
 /* The dimensions along which this tensor has elements; those along which it repeats them. */
 broadcast broadcast_kept(const broadcast *s, int tensor);
 broadcast broadcast_repeated(const broadcast *s, int tensor);

@@ -29,6 +29,7 @@ typedef double rule_real;
 #define rule_all(a) ((double)(a))
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #define rule_abs(a) fabs(a)
+#define rule_sqrt(a) sqrt(a)
 #define rule_tanh(a) tanh(a)
 #define rule_erfc(a) erfc(a)
 #define rule_exp(a) exp(a)

@@ -5,11 +5,13 @@
 static const struct {
     const char *name, *other_name;
     float alpha;
-    bool from_output;
+    bool from_output, is_function;
 } activation_rows[] = {
 #define ACTIVATION(id, name, other_name, rule, alpha, from_output) \
-    {name, other_name, alpha, from_output},
+    {name, other_name, alpha, from_output, false},
 #define ACTIVATION_OF_ROWS(...) ACTIVATION(__VA_ARGS__)
+#define ELEMENT_FUNCTION(id, name, other_name, rule, alpha, from_output) \
+    {name, other_name, alpha, from_output, true},
 #include "model/activations.def"
 };
 
@@ -21,8 +23,9 @@ const char *activation_name(activation_kind kind)
 bool activation_find(const char *name, activation *out)
 {
     for (int i = 0; i < ACTIVATION_COUNT; i++)
-        if (strcmp(activation_rows[i].name, name) == 0 ||
-            (activation_rows[i].other_name && strcmp(activation_rows[i].other_name, name) == 0)) {
+        if (!activation_rows[i].is_function &&
+            (strcmp(activation_rows[i].name, name) == 0 ||
+             (activation_rows[i].other_name && strcmp(activation_rows[i].other_name, name) == 0))) {
             *out = (activation){.kind = (activation_kind)i, .alpha = activation_rows[i].alpha};
             return true;
         }
@@ -38,7 +41,8 @@ json_t *activation_table(void)
 {
     json_t *list = json_array();
     for (int i = 0; i < ACTIVATION_COUNT; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s?}", "name", activation_rows[i].name,
-                                              "other_name", activation_rows[i].other_name));
+        if (!activation_rows[i].is_function)
+            json_array_append_new(list, json_pack("{s:s, s:s?}", "name", activation_rows[i].name,
+                                                  "other_name", activation_rows[i].other_name));
     return list;
 }

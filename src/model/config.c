@@ -217,9 +217,12 @@ static cornu_status read_choice(const config_field *f, const doc *d, void *out)
 static cornu_status fail_activation(const doc *d, const char *name)
 {
     const char *names[ACTIVATION_COUNT];
+    int count = 0;
+    activation unused;
     for (int i = 0; i < ACTIVATION_COUNT; i++)
-        names[i] = activation_name((activation_kind)i);
-    return name_fail(d, "activation", name, names, ACTIVATION_COUNT);
+        if (activation_find(activation_name((activation_kind)i), &unused))
+            names[count++] = activation_name((activation_kind)i);
+    return name_fail(d, "activation", name, names, count);
 }
 
 /* An activation with its own slope, as Keras writes a layer used as an activation: {class_name:
@@ -304,6 +307,12 @@ static cornu_status read_axis(const config_field *f, const doc *d, void *out)
     return read_int(f, wrapped ? d->items[0] : d, out);
 }
 
+static cornu_status read_axes(const config_field *f, const doc *d, void *out)
+{
+    return get_pair(f, d, out) ? CORNU_OK
+                               : fail_found(d, "one or two whole numbers, such as 1 or [1, 2]");
+}
+
 static cornu_status read_numbers(const config_field *f, const doc *d, void *out)
 {
     number_list *list = out;
@@ -375,6 +384,7 @@ typedef cornu_status field_reader(const config_field *f, const doc *d, void *out
 static field_reader *const readers[] = {
     [CONFIG_INT] = read_int,
     [CONFIG_PAIR] = read_pair,
+    [CONFIG_AXES] = read_axes,
     [CONFIG_REAL] = read_real,
     [CONFIG_BOOL] = read_bool,
     [CONFIG_CHOICE] = read_choice,
@@ -540,6 +550,7 @@ static json_t *value_to_json(const config_field *f, const void *value)
     case CONFIG_AXIS:
         return json_integer(ints[0]);
     case CONFIG_PAIR:
+    case CONFIG_AXES:
         return pair_to_json(ints);
     case CONFIG_PADDING:
         return json_pack("[o, o]", pair_to_json(ints), pair_to_json(ints + 2));
@@ -615,6 +626,7 @@ cornu_status config_print(const json_t *value, char **out)
 static const char *const type_names[] = {
     [CONFIG_INT] = "int",
     [CONFIG_PAIR] = "pair",
+    [CONFIG_AXES] = "axes",
     [CONFIG_REAL] = "real",
     [CONFIG_BOOL] = "bool",
     [CONFIG_CHOICE] = "choice",

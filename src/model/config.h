@@ -21,6 +21,7 @@ typedef enum config_type {
     CONFIG_BATCH_SHAPE, /* shape: the same after a leading null */
     CONFIG_PADDING,     /* int64_t[4]: int, [h, w] or [[top, bottom], [left, right]] */
     CONFIG_AXIS,        /* int64_t: an int, or a list of one (as old Keras writes it) */
+    CONFIG_AXES,        /* int64_t[2]: an int or a list of two */
     CONFIG_NUMBERS,     /* number_list */
     CONFIG_STRING,      /* const char *, owned by the document */
     CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */

@@ -67,6 +67,12 @@ cornu_status emit_concatenate(step_builder *b, const tensor_ref *x, int count, i
 /* `count` elements along `axis` (not the batch): begin, begin + step, ... */
 cornu_status emit_slice(step_builder *b, tensor_ref x, int axis, int64_t begin, int64_t step,
                         int64_t count, tensor_ref *y);
+/* y = x z of the last two dimensions, for each index of the others, which are equal; transpose_x: x
+   holds rows and columns the other way round. */
+cornu_status emit_matmul(step_builder *b, tensor_ref x, bool transpose_x, tensor_ref z,
+                         bool transpose_z, tensor_ref *y);
+/* Dimension i + 1 of y is dimension order[i] of x (1: the first after the batch). */
+cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

@@ -234,6 +234,35 @@ static cornu_status back_slice(step_builder *b, const op *f, tensor_ref dy)
     return back_to_input(b, f, &o);
 }
 
+/* y = A B with A = a or a': dA = dy B', dB = A' dy, and where a is transposed, its gradient is the
+   transpose of dA. */
+static cornu_status back_matmul(step_builder *b, const op *f, tensor_ref dy)
+{
+    const bool *transposed = f->a.matmul.transposed;
+    for (int i = 0; i < 2; i++) {
+        if (!needed(b, f->in[i]))
+            continue;
+        const int at = transposed[i] != (i == 1); /* the place of dy */
+        op o = op_new(OP_MATMUL);
+        o.in[at] = dy;
+        o.in[1 - at] = f->in[1 - i];
+        o.a.matmul.transposed[at] = transposed[i];
+        o.a.matmul.transposed[1 - at] = transposed[0] == transposed[1];
+        TRY(builder_gradient(b, f->in[i], &o.out[0]));
+        TRY(builder_add(b, &o, f->name));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status back_transpose(step_builder *b, const op *f, tensor_ref dy)
+{
+    op o = op_new(OP_TRANSPOSE);
+    o.in[0] = dy;
+    for (int i = 0; i < b->plan->tensors[dy].shape.rank; i++)
+        o.a.order[f->a.order[i]] = i;
+    return back_to_input(b, f, &o);
+}
+
 /* ---- by names (BACKWARD in ops.def) ------------------------------------------------------ */
 
 static const op_kind partners[OP_COUNT] = {
@@ -280,6 +309,8 @@ static backward_rule *const rules[OP_COUNT] = {
     [OP_BINARY_FORWARD] = back_binary,
     [OP_SLICE] = back_slice,
     [OP_INSERT] = back_slice,
+    [OP_MATMUL] = back_matmul,
+    [OP_TRANSPOSE] = back_transpose,
 #define BACKWARD(forward, backward) [OP_##forward] = back_by_names,
 #include "step/ops.def"
 };

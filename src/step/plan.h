@@ -92,6 +92,10 @@ typedef union op_attributes {
         binary_kind kind;
         int of; /* BINARY_BACKWARD: the input whose gradient it is */
     } binary;
+    struct {
+        bool transposed[2]; /* a, b */
+    } matmul;
+    int order[SHAPE_MAX];    /* TRANSPOSE: of the input's dimensions */
     float reals[EMIT_REALS]; /* of emit_operation: their meaning is in ops.def */
     struct {
         int64_t before[2], after[2];

@@ -353,6 +353,53 @@ cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor
     return forward(b, &o, &s, y);
 }
 
+cornu_status emit_matmul(step_builder *b, tensor_ref x, bool transpose_x, tensor_ref z,
+                         bool transpose_z, tensor_ref *y)
+{
+    const shape a = emit_shape(b, x), c = emit_shape(b, z);
+    char found[128], other[128];
+    shape s = a;
+    bool fits = a.rank == c.rank && a.rank >= 2;
+    for (int i = 0; fits && i < a.rank - 2; i++)
+        fits = a.dim[i] == c.dim[i];
+    if (!fits || a.dim[a.rank - (transpose_x ? 2 : 1)] != c.dim[c.rank - (transpose_z ? 1 : 2)])
+        return status_fail(
+            CORNU_INVALID,
+            "matmul: found shapes %s and %s; expected (..., rows, n) and (..., n, columns)",
+            shape_show(&a, true, found), shape_show(&c, true, other));
+    s.dim[s.rank - 2] = a.dim[a.rank - (transpose_x ? 1 : 2)];
+    s.dim[s.rank - 1] = c.dim[c.rank - (transpose_z ? 2 : 1)];
+    op o = op_new(OP_MATMUL);
+    o.in[0] = x;
+    o.in[1] = z;
+    o.a.matmul.transposed[0] = transpose_x;
+    o.a.matmul.transposed[1] = transpose_z;
+    return forward(b, &o, &s, y);
+}
+
+cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x);
+    shape s = in;
+    bool seen[SHAPE_MAX] = {true}, same = true;
+    op o = op_new(OP_TRANSPOSE);
+    o.in[0] = x;
+    for (int i = 0; i < s.rank; i++) {
+        if (order[i] < 1 || order[i] > s.rank || seen[order[i]])
+            return status_fail(CORNU_INVALID,
+                               "transpose: found dimension %d; expected each of 1 to %d once",
+                               order[i], s.rank);
+        seen[order[i]] = true;
+        same = same && order[i] == i + 1;
+        o.a.order[i + 1] = order[i];
+        s.dim[i] = in.dim[order[i] - 1];
+    }
+    if (!same)
+        return forward(b, &o, &s, y);
+    *y = x;
+    return CORNU_OK;
+}
+
 static cornu_status check_axis(int axis, const shape *s)
 {
     if (axis >= 1 && axis <= s->rank)

@@ -149,6 +149,18 @@ static void slices(void **state)
     check(&g);
 }
 
+static void transposes(void **state)
+{
+    (void)state;
+    const shape x = {4, {2, 3, 4, 5}}, y = {4, {2, 5, 3, 4}};
+    const op_case there = {OP_TRANSPOSE, "transpose", {x}, {y}, {.order = {0, 3, 1, 2}}, 0, false};
+    const op_case back = {OP_TRANSPOSE, "transpose", {y}, {x}, {.order = {0, 2, 3, 1}}, 0, false};
+    const int from[OP_INPUTS_MAX] = {DY, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT};
+    gradient_case g = {.forward = there, .backward = back};
+    memcpy(g.from, from, sizeof from);
+    check(&g);
+}
+
 /* What TensorFlow 2.21 gives through keras.ops. */
 static void equal_numbers_and_nan_are_as_in_tensorflow(void **state)
 {
@@ -186,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_of_two_tensors),
         cmocka_unit_test(slices),
+        cmocka_unit_test(transposes),
         cmocka_unit_test(equal_numbers_and_nan_are_as_in_tensorflow),
     };
     return cmocka_run_group_tests_name("gradients of single operations", tests, NULL, NULL);

@@ -370,6 +370,69 @@ static void add_slice(const shape *whole, int axis, int64_t begin, int64_t step,
     }
 }
 
+typedef struct matmul_row {
+    int64_t outer[2]; /* outer[1] 0: three dimensions */
+    int64_t rows, depth, columns;
+} matmul_row;
+static const matmul_row matmul_rows[] = {
+    {{1}, 1, 1, 1},     {{3}, 1, 64, 1},     {{2}, 5, 7, 3},    {{2}, 17, 33, 35},
+    {{4}, 1, 9, 40},    {{3}, 40, 9, 1},     {{2, 3}, 1, 5, 1}, {{1}, 130, 20, 8},
+    {{2, 2}, 6, 4, 33}, {{1}, 12, 1000, 70}, {{1}, 2, 9001, 1}, {{700}, 3, 2, 4},
+    {{1}, 64, 1, 64},
+};
+
+static shape matrices(const matmul_row *r, int64_t rows, int64_t columns)
+{
+    if (r->outer[1])
+        return (shape){4, {r->outer[0], r->outer[1], rows, columns}};
+    return (shape){3, {r->outer[0], rows, columns}};
+}
+
+static void add_matmul(const matmul_row *r)
+{
+    char more[64];
+    for (int ta = 0; ta < 2; ta++)
+        for (int tb = 0; tb < 2; tb++) {
+            const shape a = ta ? matrices(r, r->depth, r->rows) : matrices(r, r->rows, r->depth);
+            const shape b =
+                tb ? matrices(r, r->columns, r->depth) : matrices(r, r->depth, r->columns);
+            op_case *c = add(OP_MATMUL);
+            *c = (op_case){.kind = c->kind,
+                           .in = {a, b},
+                           .out = {matrices(r, r->rows, r->columns)},
+                           .a.matmul = {{ta, tb}}};
+            snprintf(more, sizeof more, "%lld x %lld x %lld%s%s", (long long)r->rows,
+                     (long long)r->depth, (long long)r->columns, ta ? ", a'" : "",
+                     tb ? ", b'" : "");
+            label(c, more);
+        }
+}
+
+static void add_transpose(const shape *x, const int *order)
+{
+    char more[64] = "order";
+    op_case *c = add(OP_TRANSPOSE);
+    *c = (op_case){.kind = c->kind, .in = {*x}, .out = {*x}};
+    for (int i = 0; i < x->rank; i++) {
+        c->a.order[i] = order[i];
+        c->out[0].dim[i] = x->dim[order[i]];
+        snprintf(more + strlen(more), sizeof more - strlen(more), " %d", order[i]);
+    }
+    label(c, more);
+}
+
+static void add_transposes(void)
+{
+    const shape matrix = {3, {3, 17, 50}}, image = {4, {2, 9, 5, 33}}, deep = {5, {2, 3, 4, 5, 8}};
+    add_transpose(&matrix, (const int[]){0, 2, 1});
+    add_transpose(&image, (const int[]){0, 3, 1, 2});
+    add_transpose(&image, (const int[]){0, 2, 1, 3});
+    add_transpose(&image, (const int[]){0, 1, 3, 2});
+    add_transpose(&deep, (const int[]){0, 4, 2, 3, 1});
+    add_transpose(&deep, (const int[]){0, 3, 4, 1, 2});
+    add_transpose(&(shape){3, {700, 1, 40}}, (const int[]){0, 2, 1});
+}
+
 static void add_slices(void)
 {
     const shape image = {4, {3, 7, 9, 5}}, wide = {4, {2, 6, 8, 32}}, deep = {5, {2, 3, 4, 5, 8}};
@@ -584,6 +647,9 @@ const op_case *op_cases(int *count)
             for (int kind = 0; kind < BINARY_COUNT; kind++)
                 add_binary(&pair_rows[i], (binary_kind)kind);
         add_slices();
+        for (int i = 0; i < COUNT(matmul_rows); i++)
+            add_matmul(&matmul_rows[i]);
+        add_transposes();
         add_losses(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});

@@ -181,12 +181,29 @@ gpu_gather_size gpu_gather_size_of(const gpu_op *r)
     return s;
 }
 
+int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side)
+{
+    return s->count * ((s->rows + side - 1) / side) * ((s->columns + side - 1) / side);
+}
+
 static gpu_binary binary_forward_of(const gpu_op *r)
 {
     const tensor *y = GPU_OUT(r, 0);
     return (gpu_binary){.s = broadcast_of(&GPU_IN(r, 0)->shape, &GPU_IN(r, 1)->shape, &y->shape),
                         .a = r->in[0],
                         .b = r->in[1],
+                        .kind = r->op->a.binary.kind,
+                        .count = y->count,
+                        .terms = 1};
+}
+
+static gpu_binary transpose_of(const gpu_op *r)
+{
+    const tensor *y = GPU_OUT(r, 0);
+    return (gpu_binary){.s = broadcast_transposed(&GPU_IN(r, 0)->shape, r->op->a.order, &y->shape),
+                        .a = r->in[0],
+                        .b = r->in[0],
+                        .kind = BINARY_MAXIMUM,
                         .count = y->count,
                         .terms = 1};
 }
@@ -196,6 +213,8 @@ gpu_binary gpu_binary_of(const gpu_op *r)
     enum { TERMS_LEAST = 256 /* of an element, before a block sums them */ };
     if (r->op->kind == OP_BINARY_FORWARD)
         return binary_forward_of(r);
+    if (r->op->kind == OP_TRANSPOSE)
+        return transpose_of(r);
     const tensor *dx = GPU_OUT(r, 0), *dy = GPU_IN(r, 2);
     const shape *shapes[2];
     const int of = r->op->a.binary.of;
@@ -204,6 +223,7 @@ gpu_binary gpu_binary_of(const gpu_op *r)
     gpu_binary g = {.s = broadcast_of(shapes[0], shapes[1], &dy->shape),
                     .a = r->in[0],
                     .b = r->in[1],
+                    .kind = r->op->a.binary.kind,
                     .count = dx->count,
                     .terms = dy->count / dx->count};
     g.kept = broadcast_kept(&g.s, of);

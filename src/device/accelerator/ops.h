@@ -5,6 +5,7 @@
 
 #include "device/accelerator/gpu.h"
 #include "device/broadcast.h"
+#include "device/matmul.h"
 #include "device/slices.h"
 
 /* Image sizes up to here: kernels add a few of them in 32-bit numbers. */
@@ -143,10 +144,15 @@ typedef struct gpu_gather_size {
 } gpu_gather_size;
 gpu_gather_size gpu_gather_size_of(const gpu_op *r);
 
-/* BINARY_FORWARD or BINARY_BACKWARD: what a rule does not read has dy's address and steps. */
+/* MATMUL in tiles of `side` rows and columns: how many there are. */
+int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side);
+
+/* BINARY_FORWARD or BINARY_BACKWARD: what a rule does not read has dy's address and steps.
+   TRANSPOSE: as the maximum of x and x, where these have another order than y. */
 typedef struct gpu_binary {
     broadcast s, kept, repeated; /* backward: of the input whose gradient is computed */
     gpu_address a, b;
+    binary_kind kind;
     int64_t count, terms; /* elements that are written, and how many are summed for each */
     bool wide;            /* the terms of an element are worth a block */
 } gpu_binary;

@@ -38,6 +38,8 @@ KERNELS(binary_forward, &cpu_binary_forward);
 KERNELS(binary_backward, &cpu_binary_backward);
 KERNELS(slice, &cpu_slice);
 KERNELS(insert, &cpu_insert);
+KERNELS(matmul, &cpu_matmul);
+KERNELS(transpose, &cpu_transpose);
 KERNELS(pad, &cpu_pad);
 KERNELS(crop, &cpu_crop);
 KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);

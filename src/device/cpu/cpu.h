@@ -104,8 +104,9 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_average_pool_backward, cpu_activation_forward, cpu_activation_backward, cpu_dropout,
     cpu_batch_norm_forward, cpu_batch_norm_inference, cpu_batch_norm_backward,
     cpu_layer_norm_forward, cpu_layer_norm_backward, cpu_scale, cpu_add, cpu_binary_forward,
-    cpu_binary_backward, cpu_slice, cpu_insert, cpu_pad, cpu_crop, cpu_softmax_head,
-    cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_square_sum, cpu_update;
+    cpu_binary_backward, cpu_slice, cpu_insert, cpu_matmul, cpu_transpose, cpu_pad, cpu_crop,
+    cpu_softmax_head, cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_square_sum,
+    cpu_update;
 
 /* ---- limits (limits.c) ------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* y = act(x W + b); x [rows][in], W [in][units], b [units], y [rows][units] */
 #include "base/memory.h"
+#include "device/matmul.h"
 #include "device/reference/reference.h"
 #include "device/rows.h"
 #include <stdlib.h>
@@ -87,5 +88,23 @@ cornu_status reference_dense_backward_weights(const op_run *r)
             sum += (double)dy[row * s.units + u];
         r->out[1][u] = (float)sum;
     }
+    return CORNU_OK;
+}
+
+/* ---- MATMUL ------------------------------------------------------------------------------ */
+
+cornu_status reference_matmul(const op_run *r)
+{
+    const matmul_shape s = matmul_shape_of(r->plan, r->op);
+    for (int64_t n = 0; n < s.count; n++)
+        for (int64_t i = 0; i < s.rows; i++)
+            for (int64_t k = 0; k < s.columns; k++) {
+                const float *a = r->in[0] + n * s.rows * s.depth + i * s.a_row;
+                const float *b = r->in[1] + n * s.depth * s.columns + k * s.b_column;
+                double sum = 0;
+                for (int64_t j = 0; j < s.depth; j++)
+                    sum += (double)a[j * s.a_depth] * (double)b[j * s.b_depth];
+                r->out[0][(n * s.rows + i) * s.columns + k] = (float)sum;
+            }
     return CORNU_OK;
 }

@@ -184,6 +184,22 @@ cornu_status reference_insert(const op_run *r)
     return CORNU_OK;
 }
 
+cornu_status reference_transpose(const op_run *r)
+{
+    const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
+    for (int64_t i = 0; i < y->count; i++) {
+        int64_t index[SHAPE_MAX], left = i, from = 0;
+        for (int d = y->shape.rank - 1; d >= 0; d--) {
+            index[r->op->a.order[d]] = left % y->shape.dim[d];
+            left /= y->shape.dim[d];
+        }
+        for (int d = 0; d < x->shape.rank; d++)
+            from = from * x->shape.dim[d] + index[d];
+        r->out[0][i] = r->in[0][from];
+    }
+    return CORNU_OK;
+}
+
 /* ---- pad, crop -------------------------------------------------------------------------- */
 
 /* The row of the larger image that contains row `row` of sample n of the smaller one, as an

@@ -6,7 +6,7 @@
      rule_real                 an element: a number or a vector of numbers
      rule_all(a)               the number `a` as an element
      rule_select(mask, a, b)   mask ? a : b, elementwise
-     rule_abs(a), rule_tanh(a), rule_erfc(a), rule_exp(a)
+     rule_abs(a), rule_sqrt(a), rule_tanh(a), rule_erfc(a), rule_exp(a)
      rule_exp_negative(a)      exp(a) for a <= 0
      rule_exp_coarse(a)        the same, with an error of a rounding of 1: small results may be lost
      rule_expm1_negative(a)    exp(a) - 1 for a <= 0
@@ -74,6 +74,21 @@ RULE rule_real activate_gelu_back(rule_real x, rule_real dy, rule_real alpha)
     (void)alpha;
     return dy * (rule_all(0.5) * rule_erfc(x * rule_all(-0.70710678118654752440)) +
                  x * rule_all(0.39894228040143267794) * rule_exp(rule_all(-0.5) * x * x));
+}
+
+/* 1 / sqrt(x), at most 1e7: of a sum of squares, what keras.utils.normalize multiplies by */
+RULE rule_real activate_inverse_norm(rule_real x, rule_real alpha)
+{
+    const rule_real norm = rule_sqrt(x);
+    (void)alpha;
+    return rule_all(1) / rule_select(norm < rule_all(1e-7), rule_all(1e-7), norm);
+}
+
+/* -y^3 / 2; 0 where y is the limit */
+RULE rule_real activate_inverse_norm_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(y < rule_all(9.999e6), rule_all(-0.5) * y * y * y * dy, rule_all(0));
 }
 
 /* 1 / (1 + exp(-x)) by e = exp(-|x|) */

@@ -236,6 +236,15 @@ static void export_silu(onnx_export *e, const place *p)
     onnx_apply(e, "Mul", p->x, sigmoid, p->y);
 }
 
+/* 1 / max(sqrt(x), 1e-7) */
+static void export_inverse_norm(onnx_export *e, const place *p)
+{
+    const char *root = onnx_name(e, p->y, "root"), *norm = onnx_name(e, p->y, "norm");
+    onnx_apply(e, "Sqrt", p->x, NULL, root);
+    onnx_apply(e, "Max", root, onnx_constant(e, onnx_name(e, p->y, "least"), 0, 1e-7f), norm);
+    onnx_apply(e, "Reciprocal", norm, NULL, p->y);
+}
+
 static void export_softmax(onnx_export *e, const place *p)
 {
     onnx_node *n = onnx_apply(e, "Softmax", p->x, NULL, p->y);
@@ -393,6 +402,44 @@ static void export_scale(onnx_export *e, const op *o)
     if (moves)
         onnx_apply(e, "Add", scaled,
                    onnx_constant(e, onnx_name(e, y, "offset"), 0, o->a.scale.offset), y);
+}
+
+/* x with its last two dimensions, or others, in another order. */
+static const char *transposed(onnx_export *e, const char *x, const char *name, const int *order,
+                              int rank)
+{
+    int64_t to[SHAPE_MAX];
+    for (int i = 0; i < rank; i++)
+        to[i] = order[i];
+    onnx_node *n = onnx_apply(e, "Transpose", x, NULL, name);
+    onnx_node_ints(e->graph, n, "perm", to, rank);
+    return name;
+}
+
+static const char *factor(onnx_export *e, const op *o, int which)
+{
+    static const char *const names[2] = {"first", "second"};
+    const int rank = tensor_of(e, o->in[which])->shape.rank;
+    const char *x = onnx_plain(e, o->in[which]);
+    int order[SHAPE_MAX];
+    if (!o->a.matmul.transposed[which])
+        return x;
+    for (int i = 0; i < rank; i++)
+        order[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return transposed(e, x, onnx_name(e, onnx_result(e, o->out[0], false), names[which]), order,
+                      rank);
+}
+
+static void export_matmul(onnx_export *e, const op *o)
+{
+    const char *a = factor(e, o, 0), *b = factor(e, o, 1);
+    onnx_apply(e, "MatMul", a, b, onnx_result(e, o->out[0], false));
+}
+
+static void export_transpose(onnx_export *e, const op *o)
+{
+    transposed(e, onnx_plain(e, o->in[0]), onnx_result(e, o->out[0], false), o->a.order,
+               tensor_of(e, o->out[0])->shape.rank);
 }
 
 /* In the order of dimensions that a has. */
@@ -567,6 +614,8 @@ static export_function *const functions[OP_COUNT] = {
     [OP_BINARY_FORWARD] = export_binary,
     [OP_SLICE] = export_slice,
     [OP_INSERT] = export_concatenate,
+    [OP_MATMUL] = export_matmul,
+    [OP_TRANSPOSE] = export_transpose,
     [OP_PAD] = export_pad,
 };
 

@@ -20,6 +20,7 @@ static cornu_status activation_emit(const layer *l, step_builder *b, const tenso
 
 static const char *const activation_samples[] = {
 #define ACTIVATION(id, name, ...) "3,3,5 | {activation: " name "}",
+#define ELEMENT_FUNCTION(...)
 #define ACTIVATION_OF_ROWS(id, name, ...) \
     ACTIVATION(id, name)                  \
     "6 | {activation: " name "}",

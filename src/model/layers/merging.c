@@ -228,3 +228,128 @@ const layer_kind layer_Concatenate = {
     .samples = concatenate_samples,
     .merges = true,
 };
+
+/* ---- Dot ---------------------------------------------------------------------------------- */
+
+/* Dot: sums of products along one axis of each input; with `normalize`, of vectors of length 1. */
+typedef struct dot_config {
+    int64_t axes[2];
+    bool normalize;
+} dot_config;
+
+static const config_field dot_fields[] = {
+    OPTION(AXES, dot_config, axes, .flags = CONFIG_REQUIRED),
+    OPTION(BOOL, dot_config, normalize, .fallback = "false"),
+    OPTIONS_END,
+};
+
+/* Append the dimensions of s but `axis`. */
+static void append_others(const shape *s, int axis, shape *out)
+{
+    for (int i = 1; i <= s->rank; i++) {
+        if (i != axis && out->rank < SHAPE_MAX)
+            out->dim[out->rank] = s->dim[i - 1];
+        out->rank += i != axis;
+    }
+}
+
+static cornu_status dot_declare(layer *l, layer_call *call)
+{
+    const dot_config *c = l->config;
+    char first[128], second[128];
+    int axes[2] = {0};
+    TRY(wants_two(call));
+    for (int i = 0; i < 2; i++)
+        TRY(read_axis("axes", c->axes[i], &call->in[i], &axes[i]));
+    const int64_t x = call->in[0].dim[axes[0] - 1], z = call->in[1].dim[axes[1] - 1];
+    if (x != z)
+        return status_fail(CORNU_INVALID,
+                           "found inputs %s and %s with %lld elements along axis %d and %lld along "
+                           "axis %d; expected equal numbers",
+                           shape_show(&call->in[0], true, first),
+                           shape_show(&call->in[1], true, second), (long long)x, axes[0],
+                           (long long)z, axes[1]);
+    call->out = (shape){.rank = 0};
+    for (int i = 0; i < 2; i++)
+        append_others(&call->in[i], axes[i], &call->out);
+    if (call->out.rank == 0)
+        call->out = (shape){1, {1}};
+    return CORNU_OK;
+}
+
+/* x with `axis` as its last dimension. */
+static cornu_status with_axis_last(step_builder *b, tensor_ref x, int axis, tensor_ref *y)
+{
+    const int rank = emit_shape(b, x).rank;
+    int order[SHAPE_MAX], count = 0;
+    for (int i = 1; i <= rank; i++)
+        if (i != axis)
+            order[count++] = i;
+    order[count] = axis;
+    return emit_transpose(b, x, order, y);
+}
+
+/* x / max(|x|, 1e-7) of each row of x [rows][n], as keras.utils.normalize */
+static cornu_status normalized(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const shape s = emit_shape(b, x), vectors = {3, {s.dim[0], 1, s.dim[1]}};
+    tensor_ref squares, factor;
+    TRY(emit_reshape(b, x, &vectors, y));
+    TRY(emit_matmul(b, *y, false, *y, true, &squares));
+    TRY(emit_activation(b, squares, (activation){.kind = ACTIVATION_INVERSE_NORM}, &factor));
+    TRY(emit_binary(b, BINARY_MULTIPLY, *y, factor, y));
+    return emit_reshape(b, *y, &s, y);
+}
+
+/* x as a matrix of `axis` and the product of the other dimensions. The axis is its columns or, if
+   it is the first one, its rows. */
+static cornu_status as_matrix(step_builder *b, tensor_ref x, int axis, bool normalize,
+                              bool *axis_first, tensor_ref *y)
+{
+    const shape s = emit_shape(b, x);
+    const int64_t n = s.dim[axis - 1], others = shape_elements(&s) / n;
+    *axis_first = axis == 1 && s.rank > 1 && !normalize;
+    const shape matrix = *axis_first ? (shape){2, {n, others}} : (shape){2, {others, n}};
+    *y = x;
+    if (!*axis_first)
+        TRY(with_axis_last(b, x, axis, y));
+    TRY(emit_reshape(b, *y, &matrix, y));
+    return normalize ? normalized(b, *y, y) : CORNU_OK;
+}
+
+static cornu_status dot_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    const dot_config *c = l->config;
+    const shape out = emit_output(b);
+    tensor_ref matrix[2];
+    bool axis_first[2];
+    for (int i = 0; i < 2; i++) {
+        const shape s = emit_shape(b, x[i]);
+        int axis = 0;
+        TRY(read_axis("axes", c->axes[i], &s, &axis));
+        TRY(as_matrix(b, x[i], axis, c->normalize, &axis_first[i], &matrix[i]));
+    }
+    TRY(emit_matmul(b, matrix[0], axis_first[0], matrix[1], !axis_first[1], y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static const char *const dot_samples[] = {
+    "6 | {axes: 1, inputs: [a, b]}",
+    "6 | {axes: -1, normalize: true, inputs: [b, a]}",
+    "3,4 | {axes: [1, 1], inputs: [a, b]}",
+    "4,4 | {axes: [2, 1], inputs: [a, b]}",
+    "4,4 | {axes: [1, 2], normalize: true, inputs: [a, b]}",
+    "2,3,2 | {axes: 2, inputs: [a, b]}",
+    NULL,
+};
+
+const layer_kind layer_Dot = {
+    .name = "Dot",
+    .base_name = "dot",
+    .config_size = sizeof(dot_config),
+    .fields = dot_fields,
+    .declare = dot_declare,
+    .emit = dot_emit,
+    .samples = dot_samples,
+    .merges = true,
+};

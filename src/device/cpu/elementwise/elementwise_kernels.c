@@ -53,6 +53,7 @@ typedef vec rule_real;
 #define rule_all(a) vec_all((float)(a))
 #define rule_select(mask, a, b) vec_select(mask, a, b)
 #define rule_abs(a) vec_abs(a)
+#define rule_sqrt(a) vec_sqrt(a)
 #define rule_tanh(a) vec_tanh(a)
 #define rule_erfc(a) all_erfc(a)
 #define rule_exp(a) all_exp(a)

@@ -1,5 +1,6 @@
-/* SLICE and INSERT: copies of runs of neighbours. */
+/* SLICE, INSERT and TRANSPOSE: copies of runs of neighbours, or of every so many elements. */
 #include "device/slices.h"
+#include "device/broadcast.h"
 #include "device/cpu/cpu.h"
 #include <string.h>
 
@@ -72,3 +73,48 @@ static cornu_status run_insert(const op_run *r)
 
 const kernel cpu_slice = {.name = "runs", .run = run_slice};
 const kernel cpu_insert = {.name = "runs", .run = run_insert};
+
+/* ---- TRANSPOSE --------------------------------------------------------------------------- */
+
+enum { OUTER = SHAPE_MAX - 1 }; /* the dimensions of y but the innermost */
+
+typedef struct transpose_run {
+    broadcast s;
+    const float *x;
+    float *y;
+    int64_t count;
+} transpose_run;
+
+static void transpose_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const transpose_run *r = context;
+    const int64_t n = r->s.size[OUTER], step = r->s.step[BROADCAST_A][OUTER];
+    int64_t begin, end;
+    cpu_task_range(r->count, CPU_TASK, task, &begin, &end);
+    broadcast_walk w = broadcast_at(&r->s, OUTER, begin / n);
+    for (int64_t column = begin % n; begin < end; column = 0) {
+        const int64_t count = cpu_least(n - column, end - begin);
+        const float *x = r->x + w.at[BROADCAST_A] + column * step;
+        if (step == 1)
+            memcpy(r->y + begin, x, (size_t)count * sizeof *x);
+        else
+            for (int64_t i = 0; i < count; i++)
+                r->y[begin + i] = x[i * step];
+        broadcast_next(&r->s, OUTER, &w);
+        begin += count;
+    }
+}
+
+static cornu_status run_transpose(const op_run *r)
+{
+    const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
+    transpose_run t = {.s = broadcast_transposed(&x->shape, r->op->a.order, &y->shape),
+                       .x = r->in[0],
+                       .y = r->out[0],
+                       .count = y->count};
+    threads_run(r->pool, cpu_divide_up(t.count, CPU_TASK), transpose_task, &t);
+    return CORNU_OK;
+}
+
+const kernel cpu_transpose = {.name = "copy", .run = run_transpose};

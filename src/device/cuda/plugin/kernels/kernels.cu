@@ -3,6 +3,7 @@
 #include "device/cuda/plugin/kernels/conv.cuh"
 #include "device/cuda/plugin/kernels/elementwise.cuh"
 #include "device/cuda/plugin/kernels/gather.cuh"
+#include "device/cuda/plugin/kernels/matmul.cuh"
 #include "device/cuda/plugin/kernels/norms.cuh"
 #include "device/cuda/plugin/kernels/pool.cuh"
 #include "device/cuda/plugin/kernels/product.cuh"

@@ -1,5 +1,6 @@
 /* y = act(x W + b), dx = dy W', dW = x' dy and db; x [rows][in], W [in][units]. cornu's kernels
    ("tiled") accept everything; cublaslt.c is tried first. */
+#include "device/cuda/plugin/kernels/matmul.h"
 #include "device/cuda/plugin/ops/product.h"
 #include <stdlib.h>
 
@@ -93,3 +94,26 @@ const gpu_kernel *const cuda_dense_backward_data[] = {&cuda_cublaslt_backward_da
                                                       &tiled_backward_data, NULL};
 const gpu_kernel *const cuda_dense_backward_weights[] = {
     &cuda_dense_with_updates, &cuda_cublaslt_backward_weights, &tiled_backward_weights, NULL};
+
+/* ---- MATMUL ------------------------------------------------------------------------------ */
+
+static cornu_status enqueue_matmul(const gpu_op *r)
+{
+    const matmul_shape s = matmul_shape_of(r->plan, r->op);
+    matmul_params p = {.a = (const float *)r->in[0],
+                       .b = (const float *)r->in[1],
+                       .y = (float *)r->out[0],
+                       .tiles = gpu_matmul_tiles(&s, MATMUL_SIDE),
+                       .rows = s.rows,
+                       .depth = s.depth,
+                       .columns = s.columns,
+                       .a_row = s.a_row,
+                       .a_depth = s.a_depth,
+                       .b_depth = s.b_depth,
+                       .b_column = s.b_column};
+    return cuda_launch(r->g, CUDA_matmul,
+                       cuda_line(gpu_blocks(p.tiles, 1, 4096), MATMUL_SIDE * MATMUL_SIDE), &p);
+}
+
+static const gpu_kernel matmul = {.name = "shared", .enqueue = enqueue_matmul};
+const gpu_kernel *const cuda_matmul[] = {&matmul, NULL};

@@ -216,7 +216,7 @@ static cornu_status enqueue_binary(const gpu_op *r)
                                .y = (float *)r->out[0],
                                .count = g.count,
                                .steps = steps_of(&g),
-                               .kind = (int32_t)r->op->a.binary.kind};
+                               .kind = (int32_t)g.kind};
     memcpy(p.size, g.s.size, sizeof p.size);
     return cuda_launch(r->g, CUDA_binary_forward, cuda_element_grid(p.count), &p);
 }
@@ -231,7 +231,7 @@ static cornu_status enqueue_binary_back(const gpu_op *r)
                                 .count = g.count,
                                 .terms = g.terms,
                                 .steps = steps_of(&g),
-                                .kind = (int32_t)r->op->a.binary.kind,
+                                .kind = (int32_t)g.kind,
                                 .of = r->op->a.binary.of};
     memcpy(p.kept, g.kept.size, sizeof p.kept);
     memcpy(p.repeated, g.repeated.size, sizeof p.repeated);
@@ -291,6 +291,7 @@ static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale
 static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
 static const gpu_kernel binary = {.name = "elementwise", .enqueue = enqueue_binary};
 static const gpu_kernel binary_back = {.name = "elementwise", .enqueue = enqueue_binary_back};
+static const gpu_kernel transpose = {.name = "elementwise", .enqueue = enqueue_binary};
 static const gpu_kernel runs = {.name = "copy", .enqueue = enqueue_runs};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
@@ -298,6 +299,7 @@ const gpu_kernel *const cuda_scale[] = {&scale, NULL};
 const gpu_kernel *const cuda_add[] = {&add, NULL};
 const gpu_kernel *const cuda_binary_forward[] = {&binary, NULL};
 const gpu_kernel *const cuda_binary_backward[] = {&binary_back, NULL};
+const gpu_kernel *const cuda_transpose[] = {&transpose, NULL};
 const gpu_kernel *const cuda_slice[] = {&runs, NULL};
 const gpu_kernel *const cuda_insert[] = {&runs, NULL};
 const gpu_kernel *const cuda_pad[] = {&pad, NULL};

@@ -14,6 +14,9 @@
    each: 32 bytes, which is what a GPU's memory is read by */
 #define REDUCE_NUMBERS 8
 
+/* matmul.cl: rows and columns of a tile */
+#define MATMUL_SIDE 16
+
 /* binary.cl: dimensions of a tensor */
 #define BINARY_DIMENSIONS 5
 

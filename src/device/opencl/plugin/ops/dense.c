@@ -90,3 +90,19 @@ static const gpu_kernel tiled_backward_weights = {
 const gpu_kernel *const opencl_dense_forward[] = {&tiled_forward, NULL};
 const gpu_kernel *const opencl_dense_backward_data[] = {&tiled_backward_data, NULL};
 const gpu_kernel *const opencl_dense_backward_weights[] = {&tiled_backward_weights, NULL};
+
+/* ---- MATMUL ------------------------------------------------------------------------------ */
+
+static cornu_status enqueue_matmul(const gpu_op *r)
+{
+    const matmul_shape s = matmul_shape_of(r->plan, r->op);
+    const int64_t tiles = gpu_matmul_tiles(&s, MATMUL_SIDE);
+    return OPENCL_LAUNCH(r->g, OPENCL_matmul, opencl_line(gpu_blocks(tiles, 1, 4096)),
+                         A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->out[0]),
+                         A_LONG(tiles), A_LONG(s.rows), A_LONG(s.depth), A_LONG(s.columns),
+                         A_LONG(s.a_row), A_LONG(s.a_depth), A_LONG(s.b_depth), A_LONG(s.b_column));
+}
+
+_Static_assert(MATMUL_SIDE *MATMUL_SIDE == WORK_ITEMS, "a work-item has an element of a tile");
+static const gpu_kernel matmul = {.name = "tiled", .enqueue = enqueue_matmul};
+const gpu_kernel *const opencl_matmul[] = {&matmul, NULL};

@@ -126,8 +126,8 @@ static cornu_status enqueue_binary(const gpu_op *r)
 {
     const gpu_binary g = gpu_binary_of(r);
     return OPENCL_LAUNCH(r->g, OPENCL_binary_forward, opencl_element_grid(g.count), A_ADDRESS(g.a),
-                         A_ADDRESS(g.b), A_ADDRESS(r->out[0]), A_LONG(g.count),
-                         A_INT(r->op->a.binary.kind), A_DIMENSIONS(g.s.size), A_STEPS(g.s));
+                         A_ADDRESS(g.b), A_ADDRESS(r->out[0]), A_LONG(g.count), A_INT(g.kind),
+                         A_DIMENSIONS(g.s.size), A_STEPS(g.s));
 }
 
 static cornu_status enqueue_binary_back(const gpu_op *r)
@@ -136,9 +136,8 @@ static cornu_status enqueue_binary_back(const gpu_op *r)
     return OPENCL_LAUNCH(r->g, g.wide ? OPENCL_binary_backward_sums : OPENCL_binary_backward,
                          opencl_line(gpu_blocks(g.count, g.wide ? 1 : WORK_ITEMS, 4096)),
                          A_ADDRESS(g.a), A_ADDRESS(g.b), A_ADDRESS(r->in[2]), A_ADDRESS(r->out[0]),
-                         A_LONG(g.count), A_LONG(g.terms), A_INT(r->op->a.binary.kind),
-                         A_INT(r->op->a.binary.of), A_DIMENSIONS(g.kept.size),
-                         A_DIMENSIONS(g.repeated.size), A_STEPS(g.s));
+                         A_LONG(g.count), A_LONG(g.terms), A_INT(g.kind), A_INT(r->op->a.binary.of),
+                         A_DIMENSIONS(g.kept.size), A_DIMENSIONS(g.repeated.size), A_STEPS(g.s));
 }
 
 static cornu_status enqueue_runs(const gpu_op *r)
@@ -178,6 +177,7 @@ static const gpu_kernel scale = {.name = "elementwise", .enqueue = enqueue_scale
 static const gpu_kernel add = {.name = "elementwise", .enqueue = enqueue_add};
 static const gpu_kernel binary = {.name = "elementwise", .enqueue = enqueue_binary};
 static const gpu_kernel binary_back = {.name = "elementwise", .enqueue = enqueue_binary_back};
+static const gpu_kernel transpose = {.name = "elementwise", .enqueue = enqueue_binary};
 static const gpu_kernel runs = {.name = "copy", .enqueue = enqueue_runs};
 static const gpu_kernel pad = {.name = "copy", .enqueue = enqueue_pad};
 static const gpu_kernel crop = {.name = "copy", .enqueue = enqueue_crop};
@@ -185,6 +185,7 @@ const gpu_kernel *const opencl_scale[] = {&scale, NULL};
 const gpu_kernel *const opencl_add[] = {&add, NULL};
 const gpu_kernel *const opencl_binary_forward[] = {&binary, NULL};
 const gpu_kernel *const opencl_binary_backward[] = {&binary_back, NULL};
+const gpu_kernel *const opencl_transpose[] = {&transpose, NULL};
 const gpu_kernel *const opencl_slice[] = {&runs, NULL};
 const gpu_kernel *const opencl_insert[] = {&runs, NULL};
 const gpu_kernel *const opencl_pad[] = {&pad, NULL};
