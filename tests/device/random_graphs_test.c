@@ -151,7 +151,7 @@ static void random_graphs_compute_what_the_reference_does(void **state)
     const int count = random_net_count(SANITIZED ? GRAPHS / 10 : GRAPHS);
     int wrong = 0, branching = 0, layers = 0;
     for (int index = 0; net_device(index); index++)
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count && strcmp(net_device(index), "reference") != 0; i++) {
             const uint64_t seed = random_net_first() + (uint64_t)i;
             cornu_model *m = random_net(seed);
             branching += model_branches(m);
