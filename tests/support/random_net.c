@@ -290,7 +290,7 @@ cornu_model *random_net(uint64_t seed)
     if (chance(&d, 20))
         input = (shape){.rank = 1, .dim = {between(&d, 2, 12)}};
     expect_ok(model_new("random", "random", &d.m));
-    expect_ok(model_set_input(d.m, &input));
+    expect_ok(model_add_input(d.m, NULL, &input));
     for (int i = between(&d, 4, 24); i > 0; i--)
         add_one(&d);
     finish(&d);
