@@ -71,8 +71,8 @@ static cornu_status run_insert(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_slice = {.name = "runs", .run = run_slice};
-const kernel cpu_insert = {.name = "runs", .run = run_insert};
+const kernel cpu_slice = {.name = "copy", .run = run_slice};
+const kernel cpu_insert = {.name = "copy", .run = run_insert};
 
 /* ---- TRANSPOSE --------------------------------------------------------------------------- */
 
