@@ -25,6 +25,8 @@ pictures = {
     "multiply": lambda t: layers.multiply([t, t + 1]), "average": lambda t: layers.average([t, -3 * t]),
     "greatest": lambda t: layers.maximum([t, -t, 0.5 * t]), "least": lambda t: layers.minimum([t, -t]),
     "channels": lambda t: layers.concatenate([t, t * t], axis=-1), "rows": lambda t: layers.Concatenate(axis=1)([t, t]),
+    "dot": lambda t: layers.Dot(axes=(2, 1))([ops.reshape(t, (-1, 16, 3)), ops.reshape(2 * t, (-1, 3, 16))]),
+    "cosine": lambda t: layers.dot([ops.reshape(t, (-1, 16, 3)), ops.reshape(t + 1, (-1, 16, 3))], axes=1, normalize=True),
     "gate": lambda t: layers.Multiply()([t, layers.GlobalAveragePooling2D(keepdims=True)(t)]),
 }
 results = {}
