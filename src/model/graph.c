@@ -235,14 +235,16 @@ static cornu_status reorder_layers(cornu_model *m, const ranking *r)
     TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *layers, "layers", &layers));
     TRY_GOTO(memory_new((size_t)m->weight_count, sizeof *variables, "layers", &variables));
     memcpy(layers, m->layers, (size_t)m->layer_count * sizeof *layers);
-    memcpy(variables, m->variables, (size_t)m->weight_count * sizeof *variables);
+    if (m->weight_count > 0)
+        memcpy(variables, m->variables, (size_t)m->weight_count * sizeof *variables);
     for (int i = 0; i < m->layer_count; i++)
         order[i] = (ranked){r->layers[layers[i]->node], i};
     qsort(order, (size_t)m->layer_count, sizeof *order, by_rank);
     for (int i = 0; i < m->layer_count; i++) {
         layer *l = m->layers[i] = layers[order[i].from];
-        memcpy(m->variables + next, variables + l->first_variable,
-               (size_t)l->weight_count * sizeof *variables);
+        if (l->weight_count > 0)
+            memcpy(m->variables + next, variables + l->first_variable,
+                   (size_t)l->weight_count * sizeof *variables);
         l->first_variable = next;
         next += l->weight_count;
     }

@@ -429,12 +429,17 @@ def _function_of(cls: type) -> Any:
     """Keras's function beside a merging class: a call of a new layer."""
 
     def merge(inputs, *args, **kwargs):
+        if required and not args:
+            kwargs.setdefault(required, -1)  # Keras's functions have a default that its classes lack
         return cls(*args, **kwargs)(inputs)
 
     merge.__name__ = merge.__qualname__ = cls._row["name"]
     merge.__doc__ = f"The tensor of {cls.__name__} on a list of tensors; the other arguments are the layer's."
-    given = list(cls.__signature__.parameters.values())
-    merge.__signature__ = inspect.Signature([inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD), *given])
+    *given, others = cls.__signature__.parameters.values()
+    required = next((p.name for p in given if p.default is p.empty), None)
+    given = [p.replace(default=-1) if p.name == required else p for p in given[:1]]
+    inputs = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    merge.__signature__ = inspect.Signature([inputs, *given, others])
     return merge
 
 
