@@ -186,7 +186,7 @@ GUIDES = {
     "overfitting-l2": Guide(overfitting_l2, "fashion", ("penalized, Dense", "kernel_regularizer")),
     "augmented": Guide(augmented, "photos", ("RandomFlip", "data.augment")),
     "augmented-inside": Guide(augmented_inside, "photos", ("changes, Sequential", "no models within models")),
-    "residual": Guide(residual, "cifar", ("shortcut, Add", "chain of layers")),
+    "residual": Guide(residual, "cifar", ()),
     "transfer": Guide(transfer, "photos", ("mobilenetv2", "no models within models")),
     "text": Guide(text, "none", ("words, Embedding", "unknown layer")),
 }
