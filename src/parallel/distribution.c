@@ -210,7 +210,8 @@ static cornu_status divide_updates(const distribution *d, plan *p)
     int count = p->op_count - first;
     op *updates;
     TRY(memory_new((size_t)count + 1, sizeof *updates, "updates", &updates));
-    memcpy(updates, p->ops + first, (size_t)count * sizeof *updates);
+    if (count > 0)
+        memcpy(updates, p->ops + first, (size_t)count * sizeof *updates);
     p->op_count = first;
     cornu_status status = add_buckets(d, p, updates, count);
     for (int i = 0; i < count; i++)
