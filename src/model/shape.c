@@ -4,6 +4,21 @@
 
 enum { SHOWN_MAX = 128 };
 
+bool shape_broadcast(const shape *x, shape *out)
+{
+    const shape *longer = x->rank > out->rank ? x : out, *shorter = longer == x ? out : x;
+    const int more = longer->rank - shorter->rank;
+    shape s = *longer;
+    for (int i = 0; i < shorter->rank; i++) {
+        const int64_t a = longer->dim[more + i], b = shorter->dim[i];
+        if (a != b && a != 1 && b != 1)
+            return false;
+        s.dim[more + i] = a == 1 ? b : a;
+    }
+    *out = s;
+    return true;
+}
+
 bool shape_picture(const shape *s, shape *picture)
 {
     *picture = *s;

@@ -37,6 +37,10 @@ static inline bool shape_equal(const shape *a, const shape *b)
     return true;
 }
 
+/* Make *out the shape of *out and x element by element. As in Keras, shapes of different ranks end
+   at the same dimension, and a dimension of 1 repeats its elements. False: they do not fit. */
+bool shape_broadcast(const shape *x, shape *out);
+
 /* Does this shape take pictures: (height, width), (height, width, 1) or (height, width, 3)? Then
  *picture is (height, width, channels), else a copy of the shape. */
 bool shape_picture(const shape *s, shape *picture);

@@ -319,32 +319,18 @@ const char *binary_name(binary_kind kind)
     return names[kind];
 }
 
-/* The shape of f(x, z). */
-static cornu_status broadcast_shape(binary_kind kind, const shape *x, const shape *z, shape *out)
-{
-    char found[128], other[128];
-    bool fits = x->rank == z->rank;
-    *out = *x;
-    for (int i = 0; fits && i < x->rank; i++) {
-        fits = x->dim[i] == z->dim[i] || x->dim[i] == 1 || z->dim[i] == 1;
-        if (x->dim[i] == 1)
-            out->dim[i] = z->dim[i];
-    }
-    if (fits)
-        return CORNU_OK;
-    return status_fail(
-        CORNU_INVALID,
-        "%s: found shapes %s and %s; expected equal dimensions, or 1 where one of them "
-        "is repeated",
-        binary_name(kind), shape_show(x, true, found), shape_show(z, true, other));
-}
-
 cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor_ref z,
                          tensor_ref *y)
 {
     const shape sx = emit_shape(b, x), sz = emit_shape(b, z);
-    shape s;
-    TRY(broadcast_shape(kind, &sx, &sz, &s));
+    char found[128], other[128];
+    shape s = sx;
+    if (sx.rank != sz.rank || !shape_broadcast(&sz, &s))
+        return status_fail(CORNU_INVALID,
+                           "%s: found shapes %s and %s; expected equal dimensions, or 1 where one "
+                           "of them is repeated",
+                           binary_name(kind), shape_show(&sx, true, found),
+                           shape_show(&sz, true, other));
     op o = op_new(kind == BINARY_ADD && shape_equal(&sx, &sz) ? OP_ADD : OP_BINARY_FORWARD);
     o.in[0] = x;
     o.in[1] = z;

@@ -7,30 +7,13 @@ static const config_field no_fields[] = {
 
 /* ---- element by element ------------------------------------------------------------------- */
 
-/* The shape of x and *out element by element. As in Keras, shapes of different ranks end at the
-   same dimension, and a dimension of 1 repeats its elements. */
-static bool broadcast(const shape *x, shape *out)
-{
-    const shape *longer = x->rank > out->rank ? x : out, *shorter = longer == x ? out : x;
-    const int more = longer->rank - shorter->rank;
-    shape s = *longer;
-    for (int i = 0; i < shorter->rank; i++) {
-        const int64_t a = longer->dim[more + i], b = shorter->dim[i];
-        if (a != b && a != 1 && b != 1)
-            return false;
-        s.dim[more + i] = a == 1 ? b : a;
-    }
-    *out = s;
-    return true;
-}
-
 static cornu_status merging_declare(layer *l, layer_call *call)
 {
     char first[128], other[128];
     (void)l;
     call->out = call->in[0];
     for (int i = 1; i < call->inputs; i++)
-        if (!broadcast(&call->in[i], &call->out))
+        if (!shape_broadcast(&call->in[i], &call->out))
             return status_fail(CORNU_INVALID,
                                "found inputs %s and %s; expected equal shapes, or dimensions of 1 "
                                "where they differ",
