@@ -87,8 +87,9 @@ static cornu_status add_sum(step_builder *b, const contribution *c, const char *
 }
 
 /* Add the contributions of the last operations to the gradients of variables, or all that are left.
-   Only the former come before the updates, so that an operation and its updates stand together. */
-static cornu_status build_sums(step_builder *b, const op *f, bool variables)
+   Only the former come before the updates, so that an operation and its updates stand together.
+   `name` is that of an operation, whose string stays where it is when operations are appended. */
+static cornu_status build_sums(step_builder *b, const char *name, bool variables)
 {
     int left = 0;
     for (int i = 0; i < b->sum_count; i++) {
@@ -96,7 +97,7 @@ static cornu_status build_sums(step_builder *b, const op *f, bool variables)
         if (variables && b->plan->tensors[c.of].role != TENSOR_VARIABLE)
             b->sums[left++] = c;
         else
-            TRY(add_sum(b, &c, f->name));
+            TRY(add_sum(b, &c, name));
     }
     b->sum_count = left;
     return CORNU_OK;
@@ -434,13 +435,13 @@ static cornu_status build_clipped_updates(step_builder *b)
 cornu_status build_backward(step_builder *b, int forward_count)
 {
     if (b->sum_count > 0) /* two losses read one tensor */
-        TRY(build_sums(b, &b->plan->ops[forward_count - 1], false));
+        TRY(build_sums(b, b->plan->ops[forward_count - 1].name, false));
     for (int i = forward_count - 1; i > 0; i--) {
         const op f = b->plan->ops[i]; /* a copy: appending reallocates the list */
         TRY(back(b, &f));
-        TRY(build_sums(b, &f, true));
+        TRY(build_sums(b, f.name, true));
         TRY(build_updates(b, &f, i));
-        TRY(build_sums(b, &f, false));
+        TRY(build_sums(b, f.name, false));
     }
     if (b->options->keep_input_gradient)
         TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));

@@ -92,9 +92,7 @@ static cornu_status add_node(step_builder *b, const model_node *n, const tensor_
     if (*y < before)
         return CORNU_OK;
     TRY(memory_format(&name, "%s/output", n->name));
-    free(b->plan->tensors[*y].name);
-    b->plan->tensors[*y].name = name;
-    return CORNU_OK;
+    return builder_rename(b, *y, name);
 }
 
 /* Add the operations of all nodes; `outputs` become their tensors. */
@@ -356,8 +354,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->exact_convolution = options->exact_convolution;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
     cornu_status status = build(&b);
-    free(b.notes);
-    free(b.sums);
+    builder_free(&b);
     if (status != CORNU_OK) {
         plan_free(b.plan);
         return status;

@@ -1,6 +1,7 @@
 /* The tensors and operations of a plan under construction. */
 #include "step/builder.h"
 #include "base/memory.h"
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,65 @@ cornu_status builder_add(step_builder *b, const op *o, const char *name)
     return CORNU_OK;
 }
 
+/* ---- names ------------------------------------------------------------------------------- */
+
+/* Names are unique, for messages and for ONNX: "add/add", "add/add (2)". A tree finds them, as a
+   layer of many inputs has many tensors of one name. */
+typedef struct tensor_name {
+    const char *name; /* the tensor's */
+    int numbers;      /* those up to this one are taken behind it */
+} tensor_name;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const tensor_name *)a)->name, ((const tensor_name *)b)->name);
+}
+
+static tensor_name *find_name(const step_builder *b, const char *name)
+{
+    void *const *found = tfind(&(tensor_name){.name = name}, &b->names, by_name);
+    return found ? *found : NULL;
+}
+
+/* `name` belongs to a tensor that keeps it. */
+static cornu_status take_name(step_builder *b, const char *name)
+{
+    tensor_name *n;
+    TRY(memory_new(1, sizeof *n, "plan", &n));
+    *n = (tensor_name){.name = name, .numbers = 1};
+    void *const *found = tsearch(n, &b->names, by_name);
+    if (found && *found == n)
+        return CORNU_OK;
+    free(n);
+    return found ? status_fail(CORNU_INTERNAL, "%s: found this tensor twice", name)
+                 : status_fail(CORNU_OUT_OF_MEMORY, "plan: not enough memory");
+}
+
+static void forget_name(step_builder *b, const char *name)
+{
+    tensor_name *n = find_name(b, name);
+    if (n)
+        tdelete(n, &b->names, by_name);
+    free(n);
+}
+
+static void number_name(const step_builder *b, char *name, size_t size)
+{
+    const size_t length = strlen(name);
+    tensor_name *first = find_name(b, name);
+    while (first && find_name(b, name))
+        snprintf(name + length, size - length, " (%d)", ++first->numbers);
+}
+
+void builder_free(step_builder *b)
+{
+    tdestroy(b->names, free);
+    free(b->notes);
+    free(b->sums);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------- */
+
 /* Append a tensor; takes `name`. */
 static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, tensor_ref *out)
 {
@@ -36,6 +96,8 @@ static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, ten
     cornu_status status = memory_grow(&p->tensors, &b->tensor_capacity, needed, sizeof *p->tensors);
     if (status == CORNU_OK)
         status = memory_grow(&b->notes, &b->notes_capacity, needed, sizeof *b->notes);
+    if (status == CORNU_OK)
+        status = take_name(b, name);
     if (status != CORNU_OK) {
         free(name);
         return status;
@@ -47,20 +109,18 @@ static cornu_status add_tensor(step_builder *b, const tensor *t, char *name, ten
     return CORNU_OK;
 }
 
-static bool is_named(const plan *p, const char *name)
+cornu_status builder_rename(step_builder *b, tensor_ref t, char *name)
 {
-    for (int i = p->tensor_count - 1; i >= 0; i--)
-        if (strcmp(p->tensors[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Names are unique, for messages and for ONNX: "add/add", "add/add (2)". */
-static void number_name(const plan *p, char *name, size_t size)
-{
-    const size_t length = strlen(name);
-    for (int i = 2; is_named(p, name); i++)
-        snprintf(name + length, size - length, " (%d)", i);
+    char **old = &b->plan->tensors[t].name;
+    cornu_status status = take_name(b, name);
+    if (status != CORNU_OK) {
+        free(name);
+        return status;
+    }
+    forget_name(b, *old);
+    free(*old);
+    *old = name;
+    return CORNU_OK;
 }
 
 static cornu_status add_buffer(step_builder *b, const shape *s, tensor_ref alias, tensor_ref *out,
@@ -68,7 +128,7 @@ static cornu_status add_buffer(step_builder *b, const shape *s, tensor_ref alias
 {
     char name[512], shown[128];
     vsnprintf(name, sizeof name - 16, format, arguments);
-    number_name(b->plan, name, sizeof name);
+    number_name(b, name, sizeof name);
     tensor t = {.role = TENSOR_BUFFER,
                 .variable = -1,
                 .shape = *s,

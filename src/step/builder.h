@@ -30,6 +30,7 @@ struct step_builder {
     tensor_notes *notes;    /* [tensor_count] */
     contribution *sums;     /* not yet added to their gradients */
     int sum_count;
+    void *names; /* of the tensors: a tree */
     size_t tensor_capacity, notes_capacity, op_capacity, sum_capacity;
 };
 
@@ -43,6 +44,10 @@ cornu_status builder_add(step_builder *b, const op *o, const char *name);
    too many elements. */
 cornu_status builder_buffer(step_builder *b, const shape *s, tensor_ref *out, const char *format,
                             ...) __attribute__((format(printf, 4, 5)));
+/* Give a tensor another name, which this takes. */
+cornu_status builder_rename(step_builder *b, tensor_ref t, char *name);
+/* Free what was needed for building; not the plan. */
+void builder_free(step_builder *b);
 /* Another shape for the memory of `of`. */
 cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tensor_ref *out,
                            const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "support/net.h"
 #include <math.h>
 #include <stdio.h>
@@ -599,6 +600,28 @@ static void tensors_have_names_of_their_own(void **state)
     cornu_model_close(model);
 }
 
+static void a_layer_of_many_inputs_has_names_for_all_its_tensors(void **state)
+{
+    (void)state;
+    enum { INPUTS = 3000 };
+    text recipe = {0};
+    text_add(&recipe,
+             "model: {input: [2], layers: [{Dense: {units: 1, name: a}}, {Add: {inputs: [");
+    for (int i = 0; i < INPUTS; i++)
+        text_add(&recipe, "%sa", i ? ", " : "");
+    text_add(&recipe, "]}}]}");
+    cornu_model *model = net_model(recipe.data);
+    plan *p = build(model, PLAN_PREDICT, 3);
+    int at;
+    assert_int_equal(net_count(p, OP_ADD, &at), INPUTS - 1);
+    assert_string_equal(p->tensors[p->ops[at].out[0]].name, "add/add");
+    assert_string_equal(p->tensors[p->ops[at + INPUTS - 3].out[0]].name, "add/add (2998)");
+    assert_string_equal(p->tensors[p->ops[at + INPUTS - 2].out[0]].name, "add/output");
+    plan_free(p);
+    cornu_model_close(model);
+    text_free(&recipe);
+}
+
 /* ---- several inputs and outputs ---------------------------------------------------------- */
 
 #define TOWERS                                                                   \
@@ -655,6 +678,32 @@ static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
     cornu_model_close(model);
 }
 
+/* Whatever the number of operations at which the sums begin: the list grows then and when. */
+static void outputs_may_be_the_same_tensor(void **state)
+{
+    (void)state;
+    for (int layers = 0; layers < 24; layers++) {
+        text recipe = {0};
+        int at;
+        text_add(&recipe, "model: {input: [2], layers: [");
+        for (int i = 0; i < layers; i++)
+            text_add(&recipe, "{ELU: {}}, ");
+        text_add(&recipe, "{Dense: {units: 2, name: a}}");
+        for (int i = 0; i < 4; i++)
+            text_add(&recipe, ", {Activation: {activation: linear, name: l%d, inputs: a}}", i);
+        text_add(&recipe, "], outputs: [l0, l1, l2, l3]}" COMPILE);
+        cornu_model *model = net_model(recipe.data);
+        plan *p = build(model, PLAN_TRAIN, 3);
+        assert_int_equal(net_count(p, OP_LOSS, &at), 4);
+        assert_int_equal(net_count(p, OP_ADD, &at), 3);
+        for (int i = 0; i < 3; i++)
+            assert_string_equal(p->ops[at + i].name, p->ops[at].name);
+        plan_free(p);
+        cornu_model_close(model);
+        text_free(&recipe);
+    }
+}
+
 /* On every device: the sum, and each loss by itself. */
 static void the_steps_loss_is_the_weighted_sum_of_the_losses(void **state)
 {
@@ -698,8 +747,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_inputs_and_targets_are_parts_of_the_rows_of_samples),
         cmocka_unit_test(each_output_has_a_loss_that_is_a_part_of_the_steps),
+        cmocka_unit_test(outputs_may_be_the_same_tensor),
         cmocka_unit_test(the_steps_loss_is_the_weighted_sum_of_the_losses),
         cmocka_unit_test(tensors_have_names_of_their_own),
+        cmocka_unit_test(a_layer_of_many_inputs_has_names_for_all_its_tensors),
         cmocka_unit_test(the_gradient_of_a_tensor_is_the_sum_over_its_readers),
         cmocka_unit_test(what_is_added_to_a_lent_gradient_gets_memory_of_its_own),
         cmocka_unit_test(a_shared_weight_is_updated_once_by_the_sum_over_its_calls),

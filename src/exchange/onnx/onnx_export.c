@@ -68,25 +68,11 @@ static const char *onnx_constant(onnx_export *e, const char *name, int64_t count
     return name;
 }
 
-/* The tensor's name in the plan, with its number where a tensor before it has the same: the sums of
-   a merging layer have one name. */
-static const char *name_of(onnx_export *e, tensor_ref t)
-{
-    const tensor *tensors = e->plan->tensors;
-    char number[16];
-    for (tensor_ref i = 0; i < t; i++)
-        if (strcmp(tensors[i].name, tensors[t].name) == 0) {
-            snprintf(number, sizeof number, "%d", t);
-            return onnx_name(e, tensors[t].name, number);
-        }
-    return tensors[t].name;
-}
-
 /* The name under which the caller makes `t` now. */
 static const char *onnx_result(onnx_export *e, tensor_ref t, bool first)
 {
     onnx_value *v = &e->values[t];
-    const char *name = name_of(e, t);
+    const char *name = e->plan->tensors[t].name;
     if (t == e->plan->output && !first)
         name = ONNX_OUTPUT;
     else if (first && v->plain)
@@ -124,7 +110,7 @@ static void reshape(onnx_export *e, tensor_ref t)
     const onnx_value *from = &e->values[to->alias];
     bool first = from->first && !from->plain && order_is_one(&e->plan->tensors[to->alias].shape);
     const char *x = first ? from->first : onnx_plain(e, to->alias);
-    const char *sizes = onnx_name(e, name_of(e, t), "shape");
+    const char *sizes = onnx_name(e, to->name, "shape");
     int64_t rank = to->shape.rank;
     int64_t *size = onnx_graph_new_tensor(e->graph, sizes, ONNX_INT64, &rank, 1);
     for (int i = 1; size && i < rank; i++) /* the first is 0: as it is in x, the batch */
