@@ -200,10 +200,13 @@ static cornu_status make_tensors(const cornu_model *m, file_tensor *tensors, cha
 /* Leave out the slots that do not fit the model as it will be read. Returns the new count. */
 static int drop_slots(const cornu_model *m, file_tensor *tensors, int count)
 {
+    const bool fit = model_slots_fit(m);
     int kept = 0;
-    for (int i = 0; i < count; i++)
-        if (i < m->weight_count || i >= m->variable_count || model_slot_fits(m, i))
+    for (int i = 0; i < count; i++) {
+        const bool slot = i >= m->weight_count && i < m->variable_count;
+        if (!slot || (fit && m->variables[m->variables[i].of].trainable))
             tensors[kept++] = tensors[i];
+    }
     return kept;
 }
 

@@ -223,9 +223,8 @@ int model_trained_count(const cornu_model *m);
 /* Does a layer's flag wait for the next compile? */
 bool model_trainable_waits(const cornu_model *m);
 /* A file is read by the flags as they are now. Does the optimizer have all the slots that it then
-   needs? And is slot number `index` one of them? */
+   needs? If so, those of the variables that are trainable now belong in the file. */
 bool model_slots_fit(const cornu_model *m);
-bool model_slot_fits(const cornu_model *m, int index);
 
 /* Replace the model's loss and metrics by those of the section; the optimizer keeps its state. */
 cornu_status model_change_loss(cornu_model *m, const doc *section);

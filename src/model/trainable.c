@@ -132,11 +132,6 @@ bool model_slots_fit(const cornu_model *m)
     return true;
 }
 
-bool model_slot_fits(const cornu_model *m, int index)
-{
-    return m->variables[m->variables[index].of].trainable && model_slots_fit(m);
-}
-
 static void spread(cornu_model *m)
 {
     for (int i = 0; i < m->layer_count; i++) {

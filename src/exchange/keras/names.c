@@ -25,12 +25,13 @@ int keras_slot_order(const cornu_model *m, int *order)
 {
     optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
     int count = 0;
-    if (!m->compiled)
+    if (!m->compiled || !model_slots_fit(m))
         return 0;
     optimizer_slots(&m->optimizer, slots);
     for (int turn = 0; turn < OPTIMIZER_SLOTS_MAX; turn++)
         for (int i = m->weight_count; i < m->variable_count; i++)
-            if (slots[m->variables[i].slot].turn == turn && model_slot_fits(m, i))
+            if (slots[m->variables[i].slot].turn == turn &&
+                m->variables[m->variables[i].of].trainable)
                 order[count++] = i;
     return count;
 }
