@@ -220,12 +220,16 @@ static cornu_status rows_size(const char *call, const void *rows, const void *ar
 {
     *row = 0;
     if (!rows || !arrays || !sizes || arrays_count < 1 || count < 0)
-        return status_fail(CORNU_INVALID, "%s: found NULL or no arrays; expected rows and arrays",
-                           call);
+        return status_fail(CORNU_INVALID,
+                           "%s: found NULL, or %d arrays of %lld rows; expected rows, and at "
+                           "least one array",
+                           call, arrays_count, (long long)count);
     for (int i = 0; i < arrays_count; i++) {
         if (sizes[i] < 1 || sizes[i] > SHAPE_ELEMENTS_MAX - *row)
-            return status_fail(CORNU_INVALID, "%s: found size %lld; expected at least 1", call,
-                               (long long)sizes[i]);
+            return status_fail(CORNU_INVALID,
+                               "%s: found size %lld of array %d; expected at least 1, and at most "
+                               "2^40 in all",
+                               call, (long long)sizes[i], i);
         *row += sizes[i];
     }
     return CORNU_OK;
@@ -236,6 +240,12 @@ cornu_status cornu_rows_join(const float *const *arrays, const int64_t *sizes, i
 {
     int64_t row;
     TRY(rows_size("cornu_rows_join", rows, arrays, sizes, arrays_count, count, &row));
+    for (int i = 0; i < arrays_count; i++)
+        if (!arrays[i])
+            return status_fail(CORNU_INVALID,
+                               "cornu_rows_join: found NULL as array %d of %d; expected %lld "
+                               "numbers for each of %lld rows",
+                               i, arrays_count, (long long)sizes[i], (long long)count);
     for (int i = 0; i < arrays_count; rows += sizes[i++])
         for (int64_t k = 0; k < count; k++)
             memcpy(rows + k * row, arrays[i] + k * sizes[i], (size_t)sizes[i] * sizeof *rows);
