@@ -233,7 +233,9 @@ cornu_status checkpoint_write(const cornu_model *m, const char *path, const file
                            "%s: found a model without weights; expected one that was "
                            "initialized, loaded or trained",
                            path);
-    status = training_state_check_slots(&m->training);
+    status = model_check_graph(m); /* else the file could not be read */
+    if (status == CORNU_OK)
+        status = training_state_check_slots(&m->training);
     if (status != CORNU_OK)
         return status_prefix(status, "%s", path);
     size_t most = (size_t)m->variable_count + (size_t)m->weight_count + 1;

@@ -142,6 +142,7 @@ cornu_status cornu_model_load_weights_as(cornu_model *model, const char *path,
     if (!model || !path)
         return status_fail(CORNU_INVALID,
                            "cornu_model_load_weights: found NULL; expected a model and a path");
+    TRY(model_check_free(model));
     TRY(STRUCT_READ("cornu_weights_options", options, &own));
     TRY(check_matching(o, path));
     TRY(check_names(o->names, path, &torch));

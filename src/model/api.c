@@ -45,7 +45,7 @@ cornu_status cornu_model_add(cornu_model *model, const char *layer_name, const c
     const doc *given = d && d->type != DOC_NULL ? d : NULL;
     cornu_status status = model_add_layer(model, layer_name, given);
     doc_free(d);
-    return status;
+    return status == CORNU_OK ? model_settle(model) : status;
 }
 
 cornu_status cornu_model_name_outputs(cornu_model *model, const char *names)
@@ -57,7 +57,7 @@ cornu_status cornu_model_name_outputs(cornu_model *model, const char *names)
     TRY(parse_options(names, "outputs", &d));
     cornu_status status = model_name_outputs(model, d);
     doc_free(d);
-    return status;
+    return status == CORNU_OK ? model_settle(model) : status;
 }
 
 /* Read the compile section and pass it to `apply`; `call` is the public function that messages
@@ -387,6 +387,7 @@ cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed)
 {
     if (!model)
         return status_fail(CORNU_INVALID, "cornu_model_initialize: found no model; expected one");
+    TRY(model_check_free(model));
     return model_initialize(model, seed);
 }
 

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/model.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,14 +96,15 @@ static cornu_status automatic_name(const cornu_model *m, const char *base, char 
     return CORNU_OK;
 }
 
+enum { LAYER_NAME_MAX = 200 };
+
 static cornu_status chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
 {
-    enum { LENGTH_MAX = 200 };
     size_t length = strlen(name);
     *out = NULL;
-    if (length == 0 || length > LENGTH_MAX || strchr(name, '/'))
+    if (length == 0 || length > LAYER_NAME_MAX || strchr(name, '/'))
         return doc_fail(at, "found layer name \"%.60s\"; expected 1 to %d characters without /",
-                        name, LENGTH_MAX);
+                        name, LAYER_NAME_MAX);
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)name[i] < ' ')
             return doc_fail(at, "found a control character in a layer name; expected text");
@@ -222,11 +224,12 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
         return status;
     }
     memcpy(n.inputs, inputs, (size_t)count * sizeof *inputs);
+    m->last = m->node_count;
     m->nodes[m->node_count++] = n;
+    m->link_count += count;
     l->call_count++;
     add_end(m, l);
     m->functional |= model_branches(m);
-    m->settled = false;
     return CORNU_OK;
 }
 
@@ -246,6 +249,7 @@ static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const
                             layer_call *call)
 {
     shape *in;
+    TRY(model_check_links(m, at, call->inputs));
     TRY(memory_new((size_t)call->inputs, sizeof *in, l->name, &in));
     for (int i = 0; i < call->inputs; i++)
         in[i] = m->nodes[inputs[i]].out;
@@ -262,11 +266,24 @@ static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const
                : doc_fail(at, "%s (%s): %s", l->name, l->kind->name, cornu_last_error());
 }
 
+/* Fail where all inputs, one after another, would be too long a row. */
+static cornu_status check_input_row(const cornu_model *m, const layer *l, const shape *added)
+{
+    if (!is_input(l->kind) || m->input_count == 0 ||
+        shape_elements(&m->input) <= SHAPE_ELEMENTS_MAX - shape_elements(added))
+        return CORNU_OK;
+    return doc_fail(l->where,
+                    "%s: found inputs of more than 2^40 numbers in all; expected at most "
+                    "that many",
+                    l->name);
+}
+
 /* Put the layer and its call on the outputs of these nodes behind the last node. */
 static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int count)
 {
     layer_call call = {.inputs = count};
     TRY(declare(m, l, l->where, inputs, &call));
+    TRY(check_input_row(m, l, &call.out));
     l->node = m->node_count;
     l->first_variable = m->variable_count;
     l->weight_count = call.weight_count;
@@ -313,8 +330,7 @@ static cornu_status check_weights(const cornu_model *m, const layer *l, const la
 
 static cornu_status check_room(const cornu_model *m, const doc *at)
 {
-    if (m->compiled)
-        return doc_fail(at, "the model is compiled; expected layers to be added before that");
+    TRY(model_check_open(m, at));
     if (m->node_count >= MODEL_LAYERS_MAX)
         return doc_fail(at, "found more than %d layers; expected at most that many",
                         MODEL_LAYERS_MAX);
@@ -347,18 +363,14 @@ static cornu_status fail_found(const doc *d, const char *expected)
     return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
 }
 
-/* `before`: " before this one", where a layer names its inputs; else "". */
+/* `before`: " before this one (add)", where the layer called "add" names its inputs; else "". */
 static cornu_status fail_name(const cornu_model *m, const doc *at, const char *name,
                               const char *before)
 {
     const char *names[MODEL_LAYERS_MAX];
     for (int i = 0; i < m->node_count; i++)
         names[i] = m->nodes[i].name;
-    const int nearest = name_nearest(name, names, m->node_count);
-    if (nearest >= 0)
-        return doc_fail(at, "found no layer \"%s\"%s; did you mean %s?", name, before,
-                        names[nearest]);
-    return doc_fail(at, "found no layer \"%s\"%s; expected the `name` of one", name, before);
+    return name_fail_layer(at, name, before, names, m->node_count);
 }
 
 static cornu_status find_layer(const cornu_model *m, const doc *at, const char *name, layer **out)
@@ -385,22 +397,25 @@ static cornu_status find_node(const cornu_model *m, const doc *at, const char *b
     return fail_name(m, at, name, before);
 }
 
-/* The nodes whose outputs a layer reads: those that its options name, or the last one. The caller
-   frees them. */
-static cornu_status read_inputs(const cornu_model *m, const layer_kind *kind, const doc *options,
+/* The nodes whose outputs a layer reads: those that its options name, or the one added last. The
+   caller frees them. */
+static cornu_status read_inputs(const cornu_model *m, const layer *l, const doc *options,
                                 int **nodes, int *count)
 {
     const doc *names = doc_get(options, "inputs");
-    const int usual = m->node_count > 0 && !is_input(kind);
+    const int usual = m->node_count > 0 && !is_input(l->kind);
+    char before[LAYER_NAME_MAX + 32];
     const bool one = doc_string(names) != NULL;
     if (names && !one && (names->type != DOC_LIST || names->count == 0))
         return fail_found(names, "a list of names of layers before this one");
     *count = one ? 1 : names ? names->count : usual;
+    TRY(model_check_links(m, names, *count));
     TRY(memory_new((size_t)*count, sizeof **nodes, "inputs", nodes));
+    snprintf(before, sizeof before, " before this one (%s)", l->name);
     for (int i = 0; names && i < *count; i++)
-        TRY(find_node(m, one ? names : names->items[i], " before this one", *nodes + i));
+        TRY(find_node(m, one ? names : names->items[i], before, *nodes + i));
     if (!names && *count > 0)
-        **nodes = m->node_count - 1;
+        **nodes = m->last;
     return CORNU_OK;
 }
 
@@ -492,7 +507,7 @@ static cornu_status append_call(cornu_model *m, const doc *at, const doc *option
     TRY(config_check_keys("Call", options, call_fields, NULL));
     TRY(config_read("Call", at, options, call_fields, &c));
     TRY(find_layer(m, doc_get(options, "layer"), c.layer, &l));
-    TRY_GOTO(read_inputs(m, l->kind, options, &inputs, &count));
+    TRY_GOTO(read_inputs(m, l, options, &inputs, &count));
     TRY_GOTO(model_call_again(m, l, at, c.name, inputs, count));
 done:
     free(inputs);
@@ -521,7 +536,7 @@ static cornu_status append(cornu_model *m, const char *class_name, const doc *at
     if (!inputs)
         TRY_GOTO(check_named(l, options));
     if (!inputs)
-        TRY_GOTO(read_inputs(m, kind, options, &named, &count));
+        TRY_GOTO(read_inputs(m, l, options, &named, &count));
     if (!inputs)
         inputs = named;
     TRY_GOTO(check_input_shape(m, at, &common.input_shape, inputs, count));

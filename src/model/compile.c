@@ -263,10 +263,11 @@ cornu_status model_compile(cornu_model *m, const doc *section)
 {
     compilation c = {0};
     cornu_status status;
+    TRY(model_check_free(m));
     if (m->layer_count < 2)
         return doc_fail(section, "the model has no layers; expected at least one");
+    TRY(model_check_graph(m));
     TRY(compilation_read(m, section, &c));
-    TRY(model_settle(m));
     model_drop_slots(m);
     m->compiled = false;
     m->optimizer = c.optimizer;
@@ -346,7 +347,10 @@ static json_t *weights_to_json(const cornu_model *m)
 {
     json_t *list = json_array();
     for (int i = 0; list && i < m->output_count; i++)
-        json_array_append_new(list, json_real(m->outputs[i].weight));
+        if (json_array_append_new(list, json_real(m->outputs[i].weight)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
     return list;
 }
 

@@ -125,6 +125,11 @@ int name_nearest(const char *name, const char *const *names, int count);
 cornu_status name_fail(const doc *at, const char *what, const char *name, const char *const *names,
                        int count);
 
+/* Fail where a list of layers has none called `name`: `found no layer "NAME"WHERE; did you mean
+   A?`, or what names there are. */
+cornu_status name_fail_layer(const doc *at, const char *name, const char *where,
+                             const char *const *names, int count);
+
 /* Refuse references to foreign code, as Keras's JSON marks them: a Lambda layer, a registered name
    ("Package>Name"), a module other than Keras's. Such a class may have the name of one of
    Keras's. */

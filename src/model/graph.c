@@ -32,6 +32,26 @@ bool model_branches(const cornu_model *m)
     return m->output_count > 1;
 }
 
+/* ---- limits ----------------------------------------------------------------------------- */
+
+cornu_status model_check_open(const cornu_model *m, const doc *at)
+{
+    if (!m->compiled && !m->live)
+        return CORNU_OK;
+    return doc_fail(at,
+                    "the model is %s; expected layers to be added, and outputs to be chosen, "
+                    "before that",
+                    m->live ? "in training" : "compiled");
+}
+
+cornu_status model_check_links(const cornu_model *m, const doc *at, int count)
+{
+    if (count <= MODEL_LINKS_MAX - m->link_count)
+        return CORNU_OK;
+    return doc_fail(at, "found more than %d inputs of layers in all; expected at most that many",
+                    MODEL_LINKS_MAX);
+}
+
 /* ---- inputs and outputs ----------------------------------------------------------------- */
 
 static bool is_output(const cornu_model *m, int number)
@@ -81,6 +101,19 @@ void model_set_shapes(cornu_model *m)
         m->output = *model_output_shape(m, 0);
 }
 
+/* Fail where the row of these nodes' outputs would be too long. */
+static cornu_status check_row(const cornu_model *m, const doc *at, const int *nodes, int count,
+                              const char *what)
+{
+    int64_t row = 0;
+    for (int i = 0; i < count; i++)
+        row += shape_elements(&m->nodes[nodes[i]].out);
+    if (row <= SHAPE_ELEMENTS_MAX)
+        return CORNU_OK;
+    return doc_fail(at, "found %s of %lld numbers in all; expected at most 2^40", what,
+                    (long long)row);
+}
+
 static cornu_status check_output(const cornu_model *m, const doc *at, const int *nodes, int i)
 {
     const char *name = m->nodes[nodes[i]].name;
@@ -97,18 +130,17 @@ static cornu_status check_output(const cornu_model *m, const doc *at, const int 
 
 cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *nodes, int count)
 {
-    if (m->compiled)
-        return doc_fail(at, "the model is compiled; expected its outputs to be chosen before that");
+    TRY(model_check_open(m, at));
     if (count < 1 || count > MODEL_ENDS_MAX)
         return doc_fail(at, "found %d outputs; expected 1 to %d", count, MODEL_ENDS_MAX);
     for (int i = 0; i < count; i++)
         TRY(check_output(m, at, nodes, i));
+    TRY(check_row(m, at, nodes, count, "outputs"));
     for (int i = 0; i < count; i++)
         m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
     m->output_count = count;
     m->outputs_chosen = true;
     m->functional |= model_branches(m);
-    m->settled = false;
     model_set_shapes(m);
     return CORNU_OK;
 }
@@ -204,6 +236,9 @@ static cornu_status ranking_make(const cornu_model *m, ranking *r)
     TRY_GOTO(memory_new(count, sizeof *r->done, "layers", &r->done));
     for (int i = 0; i < m->output_count; i++)
         walk(m, m->outputs[i].node, r);
+    for (int i = m->node_count - 1; i >= 0;
+         i--) /* what nothing reads yet, as if it were an output */
+        walk(m, i, r);
     find_depths(m, r);
     return CORNU_OK;
 done:
@@ -255,16 +290,6 @@ done:
     return status;
 }
 
-/* Do several calls change weights of one layer? Then their order decides the result. */
-static bool order_matters(const cornu_model *m)
-{
-    for (int i = 0; i < m->layer_count; i++)
-        for (int k = 0; m->layers[i]->call_count > 1 && k < m->layers[i]->weight_count; k++)
-            if (!m->variables[m->layers[i]->first_variable + k].trainable)
-                return true;
-    return false;
-}
-
 /* Move the nodes to their places in `order`; `nodes` is a copy of them as they are. */
 static void move_nodes(cornu_model *m, const ranked *order, const model_node *nodes, int *to)
 {
@@ -281,6 +306,7 @@ static void move_nodes(cornu_model *m, const ranked *order, const model_node *no
         m->inputs[i] = to[m->inputs[i]];
     for (int i = 0; i < m->output_count; i++)
         m->outputs[i].node = to[m->outputs[i].node];
+    m->last = to[m->last];
 }
 
 static cornu_status reorder_nodes(cornu_model *m, const ranking *r)
@@ -308,13 +334,11 @@ done:
 cornu_status model_settle(cornu_model *m)
 {
     ranking r;
-    if (m->settled)
-        return CORNU_OK;
     TRY(ranking_make(m, &r));
+    training_state_forget_callbacks(&m->training); /* the best weights have the old order */
     cornu_status status = reorder_layers(m, &r);
-    if (status == CORNU_OK && order_matters(m))
+    if (status == CORNU_OK)
         status = reorder_nodes(m, &r);
-    m->settled = status == CORNU_OK;
     ranking_free(&r);
     return status;
 }

@@ -23,9 +23,8 @@ typedef struct keras_layer {
     const doc *at, *options;
     const char *class_name;
     /* Functional: */
-    const char *name;  /* by which others refer to it */
-    const doc **calls; /* [call_count] the inputs of each call, a list; NULL: none */
-    int call_count;
+    const char *name; /* by which others refer to it */
+    int first_call, call_count;
     layer *layer; /* in the model; NULL: none yet */
 } keras_layer;
 
@@ -120,35 +119,87 @@ static cornu_status read_source(const doc *tensor, keras_tensor *out)
     return read_tensor(history ? history : tensor, out);
 }
 
-static cornu_status read_functional_layer(const doc *at, keras_layer *out)
+/* A call of a layer. */
+typedef struct keras_call {
+    const doc *tensors; /* what it reads, a list; NULL: nothing */
+    int *from;          /* [tensors->count] the numbers of the calls that make it */
+    int node;           /* in the model; -1: none yet */
+} keras_call;
+
+/* All layers of a Functional model, and all calls of them. */
+typedef struct keras_layers {
+    keras_layer *list;
+    keras_call *calls;
+    int *links; /* the `from` of all calls */
+    int count, call_count, link_count;
+} keras_layers;
+
+static cornu_status read_call(keras_layers *layers, const doc *node)
 {
-    TRY(read_layer(at, out));
+    keras_call *c = &layers->calls[layers->call_count];
+    if (layers->call_count >= MODEL_LAYERS_MAX)
+        return doc_fail(node, "found more than %d calls of layers; expected at most that many",
+                        MODEL_LAYERS_MAX);
+    *c = (keras_call){.node = -1};
+    TRY(read_node(node, &c->tensors));
+    if (c->tensors->count > MODEL_LINKS_MAX - layers->link_count)
+        return doc_fail(node,
+                        "found more than %d inputs of layers in all; expected at most that many",
+                        MODEL_LINKS_MAX);
+    layers->call_count++;
+    layers->link_count += c->tensors->count;
+    return CORNU_OK;
+}
+
+static cornu_status read_functional_layer(keras_layers *layers, const doc *at)
+{
+    keras_layer *l = &layers->list[layers->count];
+    TRY(read_layer(at, l));
     const doc *nodes = doc_get(at, "inbound_nodes");
-    out->name = doc_string(doc_get(at, "name"));
-    if (!out->name)
-        out->name = doc_string(doc_get(out->options, "name"));
-    if (!out->name || !nodes || nodes->type != DOC_LIST)
+    l->name = doc_string(doc_get(at, "name"));
+    if (!l->name)
+        l->name = doc_string(doc_get(l->options, "name"));
+    if (!l->name || !nodes || nodes->type != DOC_LIST)
         return doc_fail(at, "name or inbound_nodes is missing; a layer of a Functional model needs "
                             "both");
-    const bool is_input = strcmp(out->class_name, "InputLayer") == 0;
+    const bool is_input = strcmp(l->class_name, "InputLayer") == 0;
     if (nodes->count == 0 && !is_input)
         return doc_fail(nodes, "found a layer that is never called; expected at least one call");
     if (nodes->count > 0 && is_input)
         return doc_fail(nodes, "found a call of an InputLayer; expected none");
-    out->call_count = is_input ? 1 : nodes->count;
-    TRY(memory_new((size_t)out->call_count, sizeof *out->calls, "layers", &out->calls));
+    l->first_call = layers->call_count;
+    l->call_count = is_input ? 1 : nodes->count;
+    if (is_input)
+        layers->calls[layers->call_count++] = (keras_call){.node = -1};
     for (int i = 0; i < nodes->count; i++)
-        TRY(read_node(nodes->items[i], &out->calls[i]));
+        TRY(read_call(layers, nodes->items[i]));
+    layers->count++;
     return CORNU_OK;
 }
 
-/* All layers of a Functional model. */
-typedef struct keras_layers {
-    keras_layer *list;
-    int count;
-} keras_layers;
+static cornu_status read_layers(keras_layers *layers, const doc *list)
+{
+    if (list->count > MODEL_LAYERS_MAX)
+        return doc_fail(list, "found %d layers; expected at most %d", list->count,
+                        MODEL_LAYERS_MAX);
+    TRY(memory_new((size_t)list->count, sizeof *layers->list, "layers", &layers->list));
+    /* More than the limit by the calls of InputLayers, which are counted when they are added. */
+    TRY(memory_new((size_t)list->count + MODEL_LAYERS_MAX, sizeof *layers->calls, "layers",
+                   &layers->calls));
+    for (int i = 0; i < list->count; i++)
+        TRY(read_functional_layer(layers, list->items[i]));
+    return CORNU_OK;
+}
 
-static keras_layer *find_layer(const keras_layers *layers, const char *name)
+static cornu_status fail_layer(const keras_layers *layers, const doc *at, const char *name)
+{
+    const char *names[MODEL_LAYERS_MAX];
+    for (int i = 0; i < layers->count; i++)
+        names[i] = layers->list[i].name;
+    return name_fail_layer(at, name, " in this model", names, layers->count);
+}
+
+static const keras_layer *find_layer(const keras_layers *layers, const char *name)
 {
     for (int i = 0; i < layers->count; i++)
         if (strcmp(layers->list[i].name, name) == 0)
@@ -156,45 +207,58 @@ static keras_layer *find_layer(const keras_layers *layers, const char *name)
     return NULL;
 }
 
-/* The node whose output `at` names; -1: it is not there yet. */
-static cornu_status find_node(const cornu_model *m, const keras_layers *layers, const doc *at,
-                              int *node)
+/* The number of the call whose output `at` names. */
+static cornu_status find_call(const keras_layers *layers, const doc *at, int *call)
 {
     keras_tensor t = {NULL, 0};
     TRY(read_source(at, &t));
     const keras_layer *l = find_layer(layers, t.layer);
     if (!l)
-        return doc_fail(at, "found no layer \"%s\"; expected the name of one of this model",
-                        t.layer);
+        return fail_layer(layers, at, t.layer);
     if (t.call < 0 || t.call >= l->call_count)
-        return doc_fail(at, "found call number %lld of %s; expected 0 to %d", (long long)t.call,
+        return doc_fail(at, "found call number %lld of %.80s; expected 0 to %d", (long long)t.call,
                         t.layer, l->call_count - 1);
-    *node = l->layer ? model_call(m, l->layer, (int)t.call) : -1;
+    *call = l->first_call + (int)t.call;
+    return CORNU_OK;
+}
+
+/* Find what each call reads. */
+static cornu_status link_calls(keras_layers *layers)
+{
+    TRY(memory_new((size_t)layers->link_count + 1, sizeof *layers->links, "layers",
+                   &layers->links));
+    int *next = layers->links;
+    for (int i = 0; i < layers->call_count; i++) {
+        keras_call *c = &layers->calls[i];
+        c->from = next;
+        for (int k = 0; c->tensors && k < c->tensors->count; k++)
+            TRY(find_call(layers, c->tensors->items[k], next++));
+    }
     return CORNU_OK;
 }
 
 /* Append the layer's next call if all its inputs are there. */
 static cornu_status append_call(cornu_model *m, const keras_layers *layers, keras_layer *l,
-                                const doc *tensors)
+                                keras_call *c)
 {
-    cornu_status status = CORNU_OK;
-    const int inputs = tensors ? tensors->count : 0;
-    bool ready = true;
+    const int inputs = c->tensors ? c->tensors->count : 0;
     int *nodes;
+    for (int i = 0; i < inputs; i++)
+        if (layers->calls[c->from[i]].node < 0)
+            return CORNU_OK;
     TRY(memory_new((size_t)inputs, sizeof *nodes, "layers", &nodes));
-    for (int i = 0; i < inputs && ready; i++) {
-        TRY_GOTO(find_node(m, layers, tensors->items[i], &nodes[i]));
-        ready = nodes[i] >= 0;
-    }
-    if (ready && l->layer) {
-        TRY_GOTO(model_call_again(m, l->layer, l->at, NULL, nodes, inputs));
-    } else if (ready) {
-        TRY_GOTO(model_append_on(m, l->class_name, l->at, l->options, nodes, inputs));
-        l->layer = m->layers[m->layer_count - 1];
-    }
-done:
+    for (int i = 0; i < inputs; i++)
+        nodes[i] = layers->calls[c->from[i]].node;
+    const bool again = l->layer != NULL;
+    cornu_status status = again
+                              ? model_call_again(m, l->layer, l->at, NULL, nodes, inputs)
+                              : model_append_on(m, l->class_name, l->at, l->options, nodes, inputs);
     free(nodes);
-    return status;
+    TRY(status);
+    c->node = m->node_count - 1;
+    if (!again)
+        l->layer = m->layers[m->layer_count - 1];
+    return CORNU_OK;
 }
 
 static int calls_done(const keras_layer *l)
@@ -208,7 +272,7 @@ static cornu_status append_when_ready(cornu_model *m, const keras_layers *layers
     int before = -1;
     while (calls_done(l) < l->call_count && calls_done(l) > before) {
         before = calls_done(l);
-        TRY(append_call(m, layers, l, l->calls[before]));
+        TRY(append_call(m, layers, l, &layers->calls[l->first_call + before]));
     }
     return CORNU_OK;
 }
@@ -274,11 +338,13 @@ static cornu_status read_ends(const doc *config, const char *key, ends *out)
     return CORNU_OK;
 }
 
-static cornu_status find_ends(const cornu_model *m, const keras_layers *layers, const ends *e,
-                              int *nodes)
+static cornu_status find_ends(const keras_layers *layers, const ends *e, int *nodes)
 {
-    for (int i = 0; i < e->count; i++)
-        TRY(find_node(m, layers, e->tensor[i], &nodes[i]));
+    for (int i = 0; i < e->count; i++) {
+        int call = 0;
+        TRY(find_call(layers, e->tensor[i], &call));
+        nodes[i] = layers->calls[call].node;
+    }
     return CORNU_OK;
 }
 
@@ -287,10 +353,10 @@ static cornu_status choose_ends(cornu_model *m, const doc *config, const keras_l
     ends e;
     int nodes[MODEL_ENDS_MAX];
     TRY(read_ends(config, "input_layers", &e));
-    TRY(find_ends(m, layers, &e, nodes));
+    TRY(find_ends(layers, &e, nodes));
     TRY(model_order_inputs(m, doc_get(config, "input_layers"), nodes, e.count));
     TRY(read_ends(config, "output_layers", &e));
-    TRY(find_ends(m, layers, &e, nodes));
+    TRY(find_ends(layers, &e, nodes));
     return model_choose_outputs(m, doc_get(config, "output_layers"), nodes, e.count);
 }
 
@@ -299,16 +365,15 @@ static cornu_status choose_ends(cornu_model *m, const doc *config, const keras_l
 static cornu_status append_functional(cornu_model *m, const doc *config, const doc *list)
 {
     cornu_status status;
-    keras_layers layers = {.count = list->count};
-    TRY(memory_new((size_t)list->count, sizeof *layers.list, "layers", &layers.list));
-    for (int i = 0; i < list->count; i++)
-        TRY_GOTO(read_functional_layer(list->items[i], &layers.list[i]));
+    keras_layers layers = {.count = 0};
+    TRY_GOTO(read_layers(&layers, list));
+    TRY_GOTO(link_calls(&layers));
     TRY_GOTO(append_layers(m, &layers));
     TRY_GOTO(choose_ends(m, config, &layers));
 done:
-    for (int i = 0; i < layers.count; i++)
-        free(layers.list[i].calls);
     free(layers.list);
+    free(layers.calls);
+    free(layers.links);
     return status;
 }
 
@@ -379,12 +444,20 @@ done:
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
+/* The list with the value at its end; NULL, and neither is left, where memory is short. */
+static json_t *appended(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
 static json_t *batch_shape(const shape *s)
 {
-    json_t *list = json_array();
-    json_array_append_new(list, json_null());
+    json_t *list = appended(json_array(), json_null());
     for (int i = 0; i < s->rank; i++)
-        json_array_append_new(list, json_integer(s->dim[i]));
+        list = appended(list, json_integer(s->dim[i]));
     return list;
 }
 
@@ -394,10 +467,10 @@ static json_t *call_arguments(const cornu_model *m, const model_node *n)
     json_t *tensors = json_array();
     for (int i = 0; i < n->input_count; i++) {
         const model_node *from = &m->nodes[n->inputs[i]];
-        json_array_append_new(
-            tensors, json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__",
-                               "config", "shape", batch_shape(&from->out), "dtype", "float32",
-                               "keras_history", from->layer->name, from->call, 0));
+        tensors = appended(tensors, json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name",
+                                              "__keras_tensor__", "config", "shape",
+                                              batch_shape(&from->out), "dtype", "float32",
+                                              "keras_history", from->layer->name, from->call, 0));
     }
     return json_pack(n->layer->kind->merges ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors,
                      "kwargs");
@@ -410,7 +483,7 @@ static json_t *inbound_nodes(const cornu_model *m, const layer *l)
     for (int i = 0; i < l->call_count; i++) {
         const model_node *n = &m->nodes[model_call(m, l, i)];
         if (n->input_count > 0)
-            json_array_append_new(list, call_arguments(m, n));
+            list = appended(list, call_arguments(m, n));
     }
     return list;
 }
@@ -439,13 +512,8 @@ static json_t *layer_to_json(const cornu_model *m, const layer *l)
 static json_t *layers_to_json(const cornu_model *m)
 {
     json_t *list = json_array();
-    for (int i = 0; list && i < m->layer_count; i++) {
-        json_t *l = layer_to_json(m, m->layers[i]);
-        if (json_array_append_new(list, l) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
+    for (int i = 0; list && i < m->layer_count; i++)
+        list = appended(list, layer_to_json(m, m->layers[i]));
     return list;
 }
 
@@ -463,7 +531,7 @@ static json_t *input_shapes(const cornu_model *m)
 {
     json_t *list = json_array();
     for (int i = 0; i < m->input_count; i++)
-        json_array_append_new(list, batch_shape(model_input_shape(m, i)));
+        list = appended(list, batch_shape(model_input_shape(m, i)));
     return one_or_all(list);
 }
 
@@ -471,7 +539,7 @@ static json_t *inputs_to_json(const cornu_model *m)
 {
     json_t *list = json_array();
     for (int i = 0; i < m->input_count; i++)
-        json_array_append_new(list, json_pack("[s, i, i]", model_input_name(m, i), 0, 0));
+        list = appended(list, json_pack("[s, i, i]", model_input_name(m, i), 0, 0));
     return one_or_all(list);
 }
 
@@ -484,7 +552,7 @@ static json_t *outputs_to_json(const cornu_model *m)
 {
     json_t *list = json_array();
     for (int i = 0; i < m->output_count; i++)
-        json_array_append_new(list, output_to_json(&m->nodes[m->outputs[i].node]));
+        list = appended(list, output_to_json(&m->nodes[m->outputs[i].node]));
     return one_or_all(list);
 }
 
@@ -511,9 +579,10 @@ json_t *model_to_keras(const cornu_model *m)
         return NULL;
     json_t *build = json_pack("{s:o}", "input_shape", input_shapes(m));
     json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
-    if (m->functional)
-        json_object_set_new(out, "registered_name", json_string("Functional"));
     bool complete = config_set(out, "build_config", build) == CORNU_OK;
+    if (m->functional)
+        complete =
+            config_set(out, "registered_name", json_string("Functional")) == CORNU_OK && complete;
     complete = config_set(out, "compile_config", compile) == CORNU_OK && complete;
     if (complete)
         return out;

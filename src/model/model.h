@@ -103,9 +103,11 @@ struct cornu_model {
     int layer_count;
     model_node *nodes; /* in an order in which each comes after its inputs */
     int node_count;
+    int last;       /* the node that was added last: what a layer reads that names no inputs */
+    int link_count; /* inputs of all nodes */
     int inputs[MODEL_ENDS_MAX]; /* the nodes of the InputLayers */
     int input_count;
-    model_output outputs[MODEL_ENDS_MAX]; /* the last node, unless others were chosen */
+    model_output outputs[MODEL_ENDS_MAX]; /* the node added last, unless others were chosen */
     int output_count;
     bool outputs_chosen;
     shape input, output; /* the numbers of a sample and of a prediction. Several inputs, or outputs,
@@ -114,7 +116,6 @@ struct cornu_model {
     int variable_count, weight_count;
     bool compiled, initialized;
     bool has_trained; /* since it was compiled or read: `trainable` waits for the next compile */
-    bool settled;     /* the layers are in Keras's order */
     optimizer optimizer;
     metric metrics[MODEL_METRICS_MAX]; /* of several outputs the loss of each, in their order; then
                                           what the user asked for */
@@ -133,7 +134,8 @@ struct cornu_model {
 
 /* ---- making ----------------------------------------------------------------------------- */
 
-enum { MODEL_LAYERS_MAX = 1000 };
+/* At most so many layers, and so many calls of them; and so many inputs of all calls together. */
+enum { MODEL_LAYERS_MAX = 1000, MODEL_LINKS_MAX = 10000 };
 
 /* An empty model: no layers yet. */
 cornu_status model_new(const char *name, const char *source, cornu_model **out);
@@ -174,11 +176,16 @@ cornu_status model_name_outputs(cornu_model *m, const doc *names);
 void model_set_shapes(cornu_model *m);
 /* The inputs in this order, which are all that there are. */
 cornu_status model_order_inputs(cornu_model *m, const doc *at, const int *nodes, int count);
-/* Put the layers in Keras's order, by which its files name them and number their weights. A chain
-   is in it already. Weights that are there keep their values; there may be no slots yet. Where
-   several calls change a layer's weights (moving statistics), the nodes get the order in which
-   Keras runs them. */
+/* Put layers and nodes in Keras's order: by it its files name layers and number their weights, and
+   it runs the calls. So a network computes the same bits however it was described, and after it
+   was read again. A chain is in it already. Weights that are there keep their values; there may be
+   no slots yet. Whoever has added layers or chosen outputs calls it before anything counts layers,
+   nodes or weights. */
 cornu_status model_settle(cornu_model *m);
+/* Fail where the network must stay as it is: the model is compiled, or in training. */
+cornu_status model_check_open(const cornu_model *m, const doc *at);
+/* Fail where `count` more inputs of calls would be too many. */
+cornu_status model_check_links(const cornu_model *m, const doc *at, int count);
 /* Fail where a node's output is not read and not the model's. */
 cornu_status model_check_graph(const cornu_model *m);
 /* Does the network look other than a line of layers? */

@@ -106,6 +106,27 @@ cornu_status name_fail(const doc *at, const char *what, const char *name, const 
     return status;
 }
 
+cornu_status name_fail_layer(const doc *at, const char *name, const char *where,
+                             const char *const *names, int count)
+{
+    enum { SHOWN_MAX = 8 };
+    text known = {0};
+    const int nearest = name_nearest(name, names, count);
+    const int shown = count > SHOWN_MAX ? SHOWN_MAX - 1 : count;
+    for (int i = 0; i < shown; i++)
+        text_add(&known, "%s%s", i ? ", " : "", names[i]);
+    if (count > shown)
+        text_add(&known, " and %d others", count - shown);
+    cornu_status status = nearest >= 0
+                              ? doc_fail(at, "found no layer \"%.80s\"%s; did you mean %s?", name,
+                                         where, names[nearest])
+                              : doc_fail(at, "found no layer \"%.80s\"%s; there %s %s", name, where,
+                                         count == 1 ? "is" : "are",
+                                         known.data && !known.failed ? known.data : "none");
+    text_free(&known);
+    return status;
+}
+
 static cornu_status fail_form(const doc *d, const char *what)
 {
     char found[80];

@@ -6,6 +6,15 @@
 
 /* ---- variables -------------------------------------------------------------------------- */
 
+cornu_status model_check_free(const cornu_model *m)
+{
+    if (!m->live)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "model: found it in training (by cornu_fit or an open trainer); "
+                       "expected one that is not");
+}
+
 void model_truncate_variables(cornu_model *m, int count)
 {
     for (int i = count; i < m->variable_count; i++) {
@@ -44,7 +53,6 @@ variable *model_variable(const cornu_model *m, const char *name)
 
 cornu_status model_allocate(cornu_model *m)
 {
-    TRY(model_settle(m));
     for (int i = 0; i < m->variable_count; i++) {
         variable *v = &m->variables[i];
         if (!v->value)

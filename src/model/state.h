@@ -36,6 +36,8 @@ typedef struct live_weights {
     void *context; /* a session */
 } live_weights;
 
+/* CORNU_INVALID where a device trains the model, so that only single weights may be written. */
+cornu_status model_check_free(const cornu_model *m);
 /* Free the variables from number `count` on; the optimizer's slots. */
 void model_truncate_variables(cornu_model *m, int count);
 void model_drop_slots(cornu_model *m);

@@ -100,11 +100,8 @@ static cornu_status push(void *context, int index)
 
 cornu_status session_check_free(const cornu_model *model)
 {
-    if (!model->live)
-        return training_state_check_slots(&model->training);
-    return status_fail(CORNU_INVALID,
-                       "model: found it in training (by cornu_fit or an open trainer); "
-                       "expected one that is not");
+    TRY(model_check_free(model));
+    return training_state_check_slots(&model->training);
 }
 
 static cornu_status read_variable(void *context, int index, float *values, int64_t count)

@@ -149,6 +149,12 @@ static void wrong_ends_are_refused_by_name(void **state)
          "a: found no layer that reads its output|model's outputs (c)"},
         {"model: {input: [3], layers: [{InputLayer: {shape: [2], inputs: input_layer}}]}\n",
          "found 1 input; expected none"},
+        {"model: {inputs: {a: [1000000, 1000000], b: [1000000, 1000000]}, layers: [{Add: {inputs: "
+         "[a, b]}}]}\n",
+         "b: found inputs of more than 2^40 numbers in all"},
+        {"model: {input: [1000000, 1000000], layers: [{ReLU: {name: a}}, {ReLU: {name: b}}], "
+         "outputs: [a, b]}\n",
+         "model.outputs: found outputs of 2000000000000 numbers in all; expected at most 2^40"},
         {COMPILED("loss: [mse]"), "loss: found 1 losses; expected 2, one for each"},
         {COMPILED("loss: {kind: mse, prize: mse}"),
          "loss.prize: found no output of this name; the model has kind, price"},

@@ -1,6 +1,7 @@
 /* Networks that branch, as recipes and Keras's configurations describe them. */
 #include "make_model.h"
 
+#define VECTOR(layers) "model:\n  input: [4]\n  layers:\n" layers
 #define NETWORK(layers) "model:\n  input: [6, 6, 3]\n  layers:\n" layers
 /* A block whose shortcut has a convolution of its own. */
 #define BLOCK                                                                  \
@@ -44,9 +45,16 @@ static void wrong_graphs_are_refused_with_the_layer(void **state)
         const char *recipe, *says;
     } cases[] = {
         {NETWORK("    - Add: {inputs: [input_layer, sum]}\n"),
-         "test.yaml:4: model.layers[0].Add.inputs[1]: found no layer \"sum\" before this one|name"},
+         "test.yaml:4: model.layers[0].Add.inputs[1]: found no layer \"sum\" before this one "
+         "(add); "
+         "there is input_layer"},
         {NETWORK(BLOCK "    - Add: {inputs: [inner, shortcat]}\n"),
-         "layers[4].Add.inputs[1]: found no layer \"shortcat\"|did you mean shortcut?"},
+         "layers[4].Add.inputs[1]: found no layer \"shortcat\" before this one (add); "
+         "did you mean shortcut?"},
+        {NETWORK(BLOCK "    - ReLU\n    - ReLU\n    - ReLU\n    - ReLU\n"
+                       "    - Add: {inputs: [other, inner]}\n"),
+         "layers[8].Add.inputs[0]: found no layer \"other\" before this one (add); there are "
+         "input_layer, stem, norm, inner, shortcut, re_lu, re_lu_1 and 2 others"},
         {NETWORK(BLOCK "    - Add: {inputs: [add, inner], name: add}\n"),
          "layers[4].Add.inputs[0]: found no layer \"add\" before this one"},
         {NETWORK(BLOCK "    - Add: {inputs: [inner, input_layer]}\n"),
@@ -114,6 +122,38 @@ static void layers_and_weights_are_in_kerass_order(void **state)
     cornu_model_close(m);
 }
 
+/* So that sums of gradients, masks of dropout and all files are the same. */
+static void nodes_are_in_kerass_order_however_they_are_described(void **state)
+{
+    (void)state;
+    static const char *const recipes[] = {
+        VECTOR("    - Dense: {units: 4, name: a}\n    - Dropout: {rate: 0.5, name: d}\n"
+               "    - Dense: {units: 4, name: b, inputs: input_layer}\n"
+               "    - Add: {inputs: [b, d]}\n    - Dropout: {rate: 0.5, name: e}\n"),
+        VECTOR("    - Dense: {units: 4, name: b}\n"
+               "    - Dense: {units: 4, name: a, inputs: input_layer}\n"
+               "    - Dropout: {rate: 0.5, name: d}\n"
+               "    - Add: {inputs: [b, d]}\n    - Dropout: {rate: 0.5, name: e}\n")};
+    static const char *const names[] = {"input_layer", "a", "b", "d", "add", "e"};
+    for (int i = 0; i < 2; i++) {
+        cornu_model *m = make_model(recipes[i]), *same;
+        char *config;
+        must(cornu_model_config(m, &config));
+        must(cornu_model_parse(config, "same.json", &same));
+        assert_int_equal(m->node_count, 6);
+        for (int k = 0; k < 6; k++) {
+            assert_string_equal(m->nodes[k].name, names[k]);
+            assert_string_equal(same->nodes[k].name, names[k]);
+            assert_ptr_equal(m->nodes[m->nodes[k].layer->node].layer, m->nodes[k].layer);
+        }
+        assert_string_equal(m->nodes[m->nodes[4].inputs[0]].name, "b");
+        assert_int_equal(m->outputs[0].node, 5);
+        cornu_free(config);
+        cornu_model_close(m);
+        cornu_model_close(same);
+    }
+}
+
 static void a_network_that_branches_survives_keras_json(void **state)
 {
     (void)state;
@@ -165,7 +205,6 @@ static void keras_json_may_list_a_layer_before_its_inputs(void **state)
     "    - Call: {layer: head, inputs: [b], name: head_of_b}\n" \
     "    - Call: {layer: head}\n"                               \
     "    - Add: {inputs: [head, head_of_b, head/call_3]}\n"
-#define VECTOR(layers) "model:\n  input: [4]\n  layers:\n" layers
 
 static void a_layer_is_called_again_with_its_weights(void **state)
 {
@@ -175,13 +214,13 @@ static void a_layer_is_called_again_with_its_weights(void **state)
     assert_int_equal(m->node_count, 6);
     assert_int_equal(m->weight_count, 2);
     assert_true(m->functional);
-    const layer *head = m->nodes[1].layer;
+    static const char *const names[] = {"head", "head_of_b", "head/call_3"};
+    const layer *head = node_of(m, "head")->layer;
     assert_int_equal(head->call_count, 3);
-    assert_string_equal(m->nodes[3].name, "head_of_b");
-    assert_string_equal(m->nodes[4].name, "head/call_3");
-    assert_int_equal(m->nodes[4].call, 2);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(m->nodes[model_call(m, head, i)].name, names[i]);
         assert_int_equal(m->nodes[5].inputs[i], model_call(m, head, i));
+    }
     assert_int_equal(model_call(m, head, 3), -1);
     cornu_model_close(m);
     m = make_model(VECTOR("    - Dense: {units: 4, name: a}\n    - Call: {layer: a}\n"));
@@ -288,7 +327,7 @@ static void wrong_calls_in_keras_json_are_refused(void **state)
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("a", "2"), "\"a\", 1, 0"),
          "config.layers[1] (a, Dense)|found call number 2 of a; expected 0 to 1"},
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("c", "0"), "\"a\", 1, 0"),
-         "found no layer \"c\"; expected the name of one of this model"},
+         "inbound_nodes[1][0]: found no layer \"c\" in this model; did you mean a?"},
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 0, 0"),
          "a/call_2: found no layer that reads its output"},
         {SHARED_JSON(A_CALL("in", "0") ", " A_CALL("b", "0"), "\"a\", 1, 1"),
@@ -328,6 +367,26 @@ static void calls_with_moving_statistics_are_in_kerass_order(void **state)
     cornu_model_close(m);
 }
 
+/* Networks of strangers must not take minutes. */
+static void there_are_at_most_10000_links(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    for (int last = 3; last < 5; last++) { /* 1, 9996, and 3 or 4 inputs */
+        text t = {0};
+        text_add(&t, VECTOR("    - ReLU: {name: a}\n    - Add: {inputs: [a"));
+        for (int i = 1; i < 9996; i++)
+            text_add(&t, ", a");
+        text_add(&t, "]}\n    - Add: {inputs: [add%s]}\n", last == 3 ? ", a, a" : ", a, a, a");
+        const cornu_status status = cornu_model_parse(t.data, "test.yaml", &m);
+        assert_int_equal(status, last == 3 ? CORNU_OK : CORNU_INVALID);
+        if (status != CORNU_OK)
+            must_say("layers[2].Add.inputs: found more than 10000 inputs of layers in all");
+        cornu_model_close(m);
+        text_free(&t);
+    }
+}
+
 static void rescaling_is_found_before_branches_alone(void **state)
 {
     (void)state;
@@ -348,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_layer_reads_those_that_it_names),
         cmocka_unit_test(wrong_graphs_are_refused_with_the_layer),
         cmocka_unit_test(layers_and_weights_are_in_kerass_order),
+        cmocka_unit_test(nodes_are_in_kerass_order_however_they_are_described),
         cmocka_unit_test(a_network_that_branches_survives_keras_json),
         cmocka_unit_test(keras_json_may_list_a_layer_before_its_inputs),
         cmocka_unit_test(a_layer_is_called_again_with_its_weights),
@@ -357,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_shared_layer_of_tf_keras_2_is_read),
         cmocka_unit_test(wrong_calls_in_keras_json_are_refused),
         cmocka_unit_test(calls_with_moving_statistics_are_in_kerass_order),
+        cmocka_unit_test(there_are_at_most_10000_links),
         cmocka_unit_test(rescaling_is_found_before_branches_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

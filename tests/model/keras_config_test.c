@@ -128,8 +128,8 @@ static void networks_that_do_not_hold_together_are_refused(void **state)
         {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
                          "a", 2, "relu", ", \"name\": \"a\"" FROM3("nobody")),
                      "a"),
-         "(a, Dense).inbound_nodes[0].args[0] (__keras_tensor__): found no layer \"nobody\"; "
-         "expected"},
+         "(a, Dense).inbound_nodes[0].args[0] (__keras_tensor__): found no layer \"nobody\" "
+         "in this model; there are in, a"},
         {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
                          "a", 2, "relu",
                          ", \"name\": \"a\", \"inbound_nodes\": [{\"args\": [[1, 2]], \"kwargs\": "

@@ -42,6 +42,107 @@ static void recipe_of_one_word(bytes *out)
     fill(out, "Dense", ROOM);
 }
 
+/* ---- networks that branch ---- */
+
+static void put_input(bytes *out)
+{
+    put_text(out,
+             "{\"class_name\": \"Functional\", \"config\": {\"name\": \"x\", "
+             "\"input_layers\": [\"0\", 0, 0], \"output_layers\": [\"1\", 0, 0], "
+             "\"layers\": [{\"class_name\": \"InputLayer\", \"name\": \"0\", "
+             "\"inbound_nodes\": [], \"config\": {\"name\": \"0\", \"batch_shape\": [null, 3]}}");
+}
+
+/* A sum of `links` times the output of layer `from`. */
+static void put_sum(bytes *out, int number, int from, int links)
+{
+    char line[200];
+    put(out, line,
+        (size_t)snprintf(line, sizeof line,
+                         ", {\"class_name\": \"Add\", \"name\": \"%d\", \"config\": {\"name\": "
+                         "\"%d\"}, \"inbound_nodes\": [[[\"%d\", 0, 0]",
+                         number, number, from));
+    snprintf(line, sizeof line, ", [\"%d\", 0, 0]", from);
+    for (int i = 1; i < links; i++)
+        put_text(out, line);
+    put_text(out, "]]}");
+}
+
+/* As large as a network may be, and each layer comes before the one that it reads. */
+static void config_in_reverse(bytes *out)
+{
+    enum { LAYERS = 998 };
+    put_input(out);
+    for (int i = 1; i < LAYERS; i++)
+        put_sum(out, i, i + 1, 10);
+    put_sum(out, LAYERS, 0, 10);
+    put_text(out, "]}}");
+}
+
+static void config_of_links(bytes *out)
+{
+    put_input(out);
+    for (int i = 1; i < 9; i++)
+        put_sum(out, i, i + 1, 8000);
+    put_sum(out, 9, 0, 1);
+    put_text(out, "]}}");
+}
+
+static void config_of_cycles(bytes *out)
+{
+    put_input(out);
+    for (int i = 1; i < 700; i++)
+        put_sum(out, i, i % 699 + 1, 14);
+    put_text(out, "]}}");
+}
+
+static void config_of_layers(bytes *out)
+{
+    put_input(out);
+    for (int i = 1; out->size < ROOM - 300; i++)
+        put_sum(out, i, i + 1, 1);
+    put_text(out, "]}}");
+}
+
+static void put_wide(bytes *out, const char *class_name, int links)
+{
+    put_text(out, "model:\n  input: [2]\n  layers:\n    - ReLU: {name: r}\n    - ");
+    put_text(out, class_name);
+    put_text(out, ": {inputs: [r");
+    for (int i = 1; i < links; i++)
+        put_text(out, ",r");
+    put_text(out, "]}\ncompile: {optimizer: adam, loss: mse}\n");
+}
+
+static void recipe_of_links(bytes *out)
+{
+    put_wide(out, "Concatenate", 490000);
+}
+
+/* As many as there may be. */
+static void recipe_of_a_sum(bytes *out)
+{
+    put_wide(out, "Add", 9999);
+}
+
+static void recipe_of_a_row(bytes *out)
+{
+    put_wide(out, "Concatenate", 9999);
+}
+
+static void recipe_of_reshapes(bytes *out)
+{
+    put_text(out, "model:\n  input: [6]\n  layers:\n");
+    for (int i = 0; i < 240; i++)
+        put_text(out,
+                 "    - Reshape: {target_shape: [2, 3]}\n    - Reshape: {target_shape: [6]}\n");
+    put_text(out, "    - Reshape: {target_shape: [6, 1], name: r}\n    - Reshape: {target_shape: "
+                  "[6], name: s}\n");
+    for (int i = 0; i < 500; i++)
+        put_text(out, "    - Dense: {units: 6}\n");
+    put_text(out, "compile: {optimizer: adam, loss: mse}\n");
+}
+
 /* ---- safetensors ---- */
 
 static void put_safetensors(bytes *out, const bytes *header, size_t data_size)
@@ -331,6 +432,14 @@ const bomb bombs_files[] = {{"directives.yaml", put_directives},
                             {"layers.yaml", recipe_yaml},
                             {"word.yaml", recipe_of_one_word},
                             {"lists.json", recipe_json},
+                            {"reverse.json", config_in_reverse},
+                            {"links.json", config_of_links},
+                            {"cycles.json", config_of_cycles},
+                            {"configured.json", config_of_layers},
+                            {"links.yaml", recipe_of_links},
+                            {"sum.yaml", recipe_of_a_sum},
+                            {"row.yaml", recipe_of_a_row},
+                            {"reshapes.yaml", recipe_of_reshapes},
                             {"lists.safetensors", header_of_lists},
                             {"tensors.safetensors", header_of_tensors},
                             {"metadata.safetensors", header_of_metadata},

@@ -295,6 +295,7 @@ cornu_model *random_net(uint64_t seed)
         add_one(&d);
     finish(&d);
     expect_ok(model_check_graph(d.m));
+    expect_ok(model_settle(d.m));
     expect_ok(cornu_model_compile(d.m, "{optimizer: sgd, loss: mean_squared_error}"));
     draw_weights(d.m, seed);
     return d.m;

@@ -239,6 +239,7 @@ static cornu_status walk(onnx_import *im, const Onnx__ModelProto *m)
     if (im->model->layer_count == 1) /* an input without layers is not a network */
         TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
     TRY(model_check_graph(im->model));
+    TRY(model_settle(im->model));
     TRY(fill_weights(im));
     return read_metadata(im, m);
 }
