@@ -168,6 +168,8 @@ typedef enum group_role {
     ROLE_DGRAD,
     ROLE_UPDATE_KERNEL,
     ROLE_UPDATE_BIAS,
+    ROLE_NORM,
+    ROLE_ADD,
     ROLE_COUNT
 } group_role;
 

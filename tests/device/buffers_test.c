@@ -22,6 +22,9 @@ static const unsigned char NANS = 0xff; /* four of these bytes are a NaN */
     ", activation: " #activation "}}"
 #define POOL "{MaxPooling2D: {pool_size: 2}}"
 #define FLAT "Flatten, {Dense: {units: 3, activation: softmax}}"
+#define SAME(filters) "{Conv2D: {filters: " #filters ", kernel_size: 3, padding: same}}, "
+#define NORM(name, trainable) "{BatchNormalization: {name: " name ", trainable: " trainable "}}, "
+#define SUM(name, inputs) "{Add: {name: " name ", inputs: [" inputs "]}}, "
 #define DENSE(units, activation) "{Dense: {units: " #units ", activation: " #activation "}}"
 
 /* Together these use all kernels of groups, with and without the optional members. */
@@ -48,6 +51,16 @@ static const struct {
     {"6, 6, 2", "Flatten, " DENSE(60, relu) ", " DENSE(50, tanh) ", " DENSE(3, softmax), 5},
     {"512", DENSE(400, relu) ", {Dropout: {rate: 0.3}}, " DENSE(390, linear) ", " DENSE(3, softmax),
      26}, /* enough for "tiles" */
+    {"9, 7, 3",
+     SAME(19) NORM("n0", "true") "{ReLU: {name: a0}}, " SAME(19) NORM("n1", "true")
+         SUM("s1", "a0, n1") "{ReLU: {name: a1}}, " SAME(19) NORM("n2", "true") SUM("s2", "n2, a1")
+             SAME(19) "{Add: {inputs: [s2, conv2d_3]}}, {Activation: {name: a3, activation: "
+                      "tanh}}, " SAME(19) "{Add: {inputs: [a3, conv2d_4]}}, " FLAT,
+     3},
+    {"9, 7, 3",
+     SAME(33) NORM("n0", "false") "{ReLU: {name: a0}}, " SAME(33) NORM("n1", "false")
+         SUM("s1", "a0, n1") "ReLU, " FLAT,
+     3},
 };
 enum { NETS = sizeof nets / sizeof *nets };
 static const char *const optimizers[] = {"adam", "{sgd: {clipnorm: 0.1}}"};
@@ -55,7 +68,7 @@ enum { OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
 
 static cornu_model *model_of(int number, const char *optimizer)
 {
-    char yaml[1024];
+    char yaml[2048];
     snprintf(yaml, sizeof yaml,
              "model: {input: [%s], layers: [%s]}\n"
              "compile: {optimizer: %s, loss: sparse_categorical_crossentropy, metrics: [accuracy]}",

@@ -20,6 +20,11 @@
 #define POOL "{MaxPooling2D: {pool_size: 2}}, "
 #define FLAT "Flatten, "
 #define DENSE "{Dense: {units: 5, activation: relu}}, "
+#define SAME "{Conv2D: {filters: 4, kernel_size: 3, padding: same}}, "
+#define BRANCH CONV("") SAME
+#define NORM "BatchNormalization, "
+#define FROZEN "{BatchNormalization: {trainable: false}}, "
+#define RELU "ReLU, "
 #define LAST "{Dense: {units: 3, activation: softmax}}]}"
 
 static plan *build(const char *recipe, plan_options options)
@@ -84,6 +89,25 @@ static void groups_are_found_where_their_operations_stand(void **state)
          "max_pool_backward activation_backward"},
         {IMAGE FLAT DENSE "{Dropout: {rate: 0.5}}, " LAST COMPILE, GROUP_ACTIVATION_BACKWARD,
          "dropout activation_backward"},
+        {IMAGE CONV("") NORM RELU FLAT LAST COMPILE, GROUP_RESIDUAL,
+         "batch_norm_forward activation_forward"},
+        {IMAGE BRANCH NORM
+         "{Add: {inputs: [batch_normalization, conv2d]}}, " RELU FLAT LAST COMPILE,
+         GROUP_RESIDUAL, "batch_norm_forward add activation_forward"},
+        {IMAGE BRANCH FROZEN "{Add: {inputs: [conv2d, batch_normalization]}}, " FLAT LAST COMPILE,
+         GROUP_RESIDUAL, "batch_norm_inference add"},
+        {IMAGE BRANCH "{Add: {inputs: [conv2d, conv2d_1]}}, " RELU FLAT LAST COMPILE,
+         GROUP_RESIDUAL, "add activation_forward"},
+        /* other operations read the normalized tensor, too */
+        {IMAGE CONV("") NORM RELU
+         "{Add: {inputs: [batch_normalization, re_lu]}}, " FLAT LAST COMPILE,
+         GROUP_RESIDUAL, ""},
+        {IMAGE CONV("") NORM "{Softmax: {}}, " FLAT LAST COMPILE, GROUP_RESIDUAL, ""},
+        {IMAGE CONV("") NORM "{Activation: {activation: silu}}, " FLAT LAST COMPILE, GROUP_RESIDUAL,
+         ""}, /* its gradient is of its input */
+        {IMAGE CONV(", activation: relu") SAME
+         "{Add: {inputs: [conv2d, conv2d_1]}}, " FLAT LAST COMPILE,
+         GROUP_ACTIVATION_BACKWARD, "add activation_backward"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const op_group *g;

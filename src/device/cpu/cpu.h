@@ -80,6 +80,8 @@ static inline int64_t cpu_scratch_floats(int64_t floats)
 
 /* y = act(x), elementwise; x and y may be the same. Not for softmax. */
 void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t count);
+/* sum += x */
+void cpu_add_to(cpu_isa isa, const float *x, float *sum, int64_t count);
 /* The activation's gradient: dx from dy (they may be the same) and from the tensor that
    ACTIVATION_BACKWARD reads as x_or_y. */
 void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
@@ -102,11 +104,12 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2, cpu_max_pool_backward_2x2_fused,
     cpu_max_pool_forward, cpu_max_pool_backward, cpu_average_pool_forward,
     cpu_average_pool_backward, cpu_activation_forward, cpu_activation_backward, cpu_dropout,
-    cpu_batch_norm_forward, cpu_batch_norm_inference, cpu_batch_norm_backward,
-    cpu_layer_norm_forward, cpu_layer_norm_backward, cpu_scale, cpu_add, cpu_binary_forward,
-    cpu_binary_backward, cpu_slice, cpu_insert, cpu_matmul, cpu_transpose, cpu_pad, cpu_crop,
-    cpu_softmax_head, cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_square_sum,
-    cpu_update;
+    cpu_batch_norm_forward, cpu_batch_norm_forward_residual, cpu_batch_norm_inference,
+    cpu_batch_norm_inference_residual, cpu_batch_norm_backward, cpu_layer_norm_forward,
+    cpu_layer_norm_backward, cpu_scale, cpu_add, cpu_add_activation, cpu_add_activation_backward,
+    cpu_binary_forward, cpu_binary_backward, cpu_slice, cpu_insert, cpu_matmul, cpu_transpose,
+    cpu_pad, cpu_crop, cpu_softmax_head, cpu_softmax_loss, cpu_softmax_forward, cpu_loss,
+    cpu_metric, cpu_square_sum, cpu_update;
 
 /* ---- limits (limits.c) ------------------------------------------------------------------- */
 

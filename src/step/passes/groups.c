@@ -126,17 +126,39 @@ static bool find_dense_backward(const plan *p, op_group *g)
     return true;
 }
 
-/* The activation whose output was pooled, or any activation followed by a dropout. */
+/* The activation whose output was pooled, or any activation followed by a dropout, or one whose
+   gradient is a sum. */
 static bool find_activation_backward(const plan *p, op_group *g)
 {
     int i = g->first;
     const op *o = &p->ops[i];
     const bool pool = o->kind == OP_MAX_POOL_BACKWARD;
-    if ((!pool && o->kind != OP_DROPOUT) || !passes_back(p, i + 1, o->out[0]) ||
-        (pool && p->ops[i + 1].in[0] != o->in[0]))
+    if ((!pool && o->kind != OP_DROPOUT && o->kind != OP_ADD) ||
+        !passes_back(p, i + 1, o->out[0]) || (pool && p->ops[i + 1].in[0] != o->in[0]))
         return false;
     take(g, ROLE_ACTIVATION, i + 1);
     return true;
+}
+
+/* Does operation `i`, of this kind, read `t`, and nothing else does? */
+static bool alone_reads(const plan *p, int i, op_kind kind, tensor_ref t)
+{
+    return (reads(p, i, kind, 0, t) || (kind == OP_ADD && reads(p, i, kind, 1, t))) &&
+           p->tensors[t].last <= i && p->ops[i].in[0] != p->ops[i].in[1];
+}
+
+static bool find_residual(const plan *p, op_group *g)
+{
+    int i = g->first;
+    const op *o = &p->ops[i];
+    if (o->kind == OP_BATCH_NORM_FORWARD || o->kind == OP_BATCH_NORM_INFERENCE)
+        take(g, ROLE_NORM, i++);
+    if (g->count == 0 ? o->kind == OP_ADD : alone_reads(p, i, OP_ADD, o->out[0]))
+        take(g, ROLE_ADD, i++);
+    if (g->count > 0 && alone_reads(p, i, OP_ACTIVATION_FORWARD, p->ops[i - 1].out[0]) &&
+        p->ops[i].a.act.kind != ACTIVATION_SOFTMAX)
+        take(g, ROLE_ACTIVATION, i);
+    return g->count > 0;
 }
 
 typedef bool find(const plan *p, op_group *g);
@@ -146,6 +168,7 @@ static find *const finds[GROUP_COUNT] = {
     [GROUP_CONV_BACKWARD] = find_conv_backward,
     [GROUP_DENSE_BACKWARD] = find_dense_backward,
     [GROUP_ACTIVATION_BACKWARD] = find_activation_backward,
+    [GROUP_RESIDUAL] = find_residual,
 };
 
 static bool find_group(const plan *p, group_kind kind, int first, op_group *g)

@@ -74,7 +74,8 @@ static void sum_columns(const binary_run *r, const broadcast *terms, const broad
         for (int k = 0; k < BROADCAST_TENSORS; k++)
             here.at[k] += term.at[k];
         combine(r, &here, column, count, row);
-        cpu_batch_norm_kernels[r->isa]->add_row(row, sums, count);
+        cpu_batch_norm_kernels[r->isa]->add(
+            &(batch_norm_block){.x = row, .sum = sums, .rows = 1, .channels = count});
         broadcast_next(terms, ROWS, &term);
     }
     for (int64_t i = 0; i < count; i++)
@@ -181,18 +182,56 @@ const kernel cpu_binary_backward = {.name = "vector", .prepare = prepare, .run =
 
 /* ---- ADD --------------------------------------------------------------------------------- */
 
+/* y = a + b, and what follows in its group while a block is in the L1 cache: an activation's
+   forward pass (GROUP_RESIDUAL) or backward pass (GROUP_ACTIVATION_BACKWARD). */
+
+enum { IN_CACHE = 2048 }; /* floats of a block that stays in L1 */
+
+typedef struct add_run {
+    cpu_isa isa;
+    const float *a, *b;
+    const activation *act; /* NULL: none */
+    const float *from;     /* of the activation's backward pass; NULL: forward */
+    float *y;
+    int64_t count;
+} add_run;
+
+static void add_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const add_run *r = context;
+    int64_t begin, end;
+    cpu_task_range(r->count, CPU_TASK, task, &begin, &end);
+    for (; begin < end; begin += IN_CACHE) {
+        const int64_t count = cpu_least(IN_CACHE, end - begin);
+        float *y = r->y + begin;
+        cpu_element_kernels[r->isa]->binary[BINARY_ADD](r->a + begin, 1, r->b + begin, 1, y, count);
+        if (r->from)
+            cpu_activate_back(r->isa, *r->act, r->from + begin, y, y, count);
+        else if (r->act)
+            cpu_activate(r->isa, *r->act, y, y, count);
+    }
+}
+
 static cornu_status run_add(const op_run *r)
 {
-    binary_run b = {.isa = isa_of(r),
-                    .kind = BINARY_ADD,
-                    .in = {r->in[0], r->in[1]},
-                    .out = r->out[0],
-                    .count = OP_OUT(r->plan, r->op, 0)->count,
-                    .size = CPU_TASK};
-    const shape whole = {1, {b.count}};
-    b.s = broadcast_of(&whole, &whole, &whole);
-    threads_run(r->pool, cpu_divide_up(b.count, b.size), combine_task, &b);
+    add_run a = {.isa = isa_of(r),
+                 .a = r->in[0],
+                 .b = r->in[1],
+                 .y = r->out[0],
+                 .count = OP_OUT(r->plan, r->op, 0)->count};
+    if (r->group) {
+        const op *act = group_op(r->plan, r->group, ROLE_ACTIVATION);
+        a.act = &act->a.act;
+        a.from = act->kind == OP_ACTIVATION_BACKWARD ? r->tensors[act->in[0]] : NULL;
+        a.y = r->tensors[act->out[0]];
+    }
+    threads_run(r->pool, cpu_divide_up(a.count, CPU_TASK), add_task, &a);
     return CORNU_OK;
 }
 
+const kernel cpu_add_activation = {
+    .name = "vector", .group = GROUP_RESIDUAL, .prepare = prepare, .run = run_add};
+const kernel cpu_add_activation_backward = {
+    .name = "vector", .group = GROUP_ACTIVATION_BACKWARD, .prepare = prepare, .run = run_add};
 const kernel cpu_add = {.name = "vector", .prepare = prepare, .run = run_add};

@@ -57,22 +57,27 @@ typedef struct dropout_kernels {
 
 /* ---- batch norm ------------------------------------------------------------------ */
 
-/* Batch normalization, one row [count] of channels at a time. */
+/* Batch normalization of a block of rows, [rows][channels]; all other arrays are [channels]. */
+
+typedef struct batch_norm_block {
+    const float *x, *dy;
+    const float *mean, *scale, *shift, *slope;
+    float *out;           /* not x or dy */
+    double *sum, *second; /* sums over rows; the block's terms are added */
+    int64_t rows, channels;
+} batch_norm_block;
 
 typedef struct batch_norm_kernels {
     /* sum += x */
-    void (*add_row)(const float *x, double *sum, int64_t count);
-    /* sum += (x - mean)^2 */
-    void (*add_squares)(const float *x, const float *mean, double *sum, int64_t count);
-    /* sum += dy, product += dy (x - mean) */
-    void (*add_gradients)(const float *x, const float *dy, const float *mean, double *sum,
-                          double *product, int64_t count);
-    /* y = (x - mean) scale + shift */
-    void (*normalize_row)(const float *x, const float *mean, const float *scale, const float *shift,
-                          float *y, int64_t count);
-    /* dx = dy scale - shift - (x - mean) slope */
-    void (*gradient_row)(const float *x, const float *dy, const float *mean, const float *scale,
-                         const float *shift, const float *slope, float *dx, int64_t count);
+    void (*add)(const batch_norm_block *b);
+    /* second += (x - mean)^2 */
+    void (*add_squares)(const batch_norm_block *b);
+    /* sum += dy, second += dy (x - mean) */
+    void (*add_gradients)(const batch_norm_block *b);
+    /* out = (x - mean) scale + shift */
+    void (*normalize)(const batch_norm_block *b);
+    /* out = dy scale - shift - (x - mean) slope */
+    void (*gradient)(const batch_norm_block *b);
 } batch_norm_kernels;
 
 /* ---- layer norm ------------------------------------------------------------------ */

@@ -10,14 +10,19 @@
 
 /* Batch normalization over [rows][channels]. Sums over rows are in doubles: each task's block of
    rows has a partial sum, and these are added in task order. The variance is computed around the
-   mean (two passes), so that a large mean costs no digits. */
+   mean (two passes), so that a large mean costs no digits. An addition and an activation that
+   follow (GROUP_RESIDUAL) are made while a block is in the L1 cache. */
 
 CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
 
-enum { BATCH_NORM_ROWS_LEAST = 32 }; /* per task: partial sums stay below a tenth of the data */
+enum {
+    BATCH_NORM_ROWS_LEAST = 32, /* per task: partial sums stay below a tenth of the data */
+    IN_CACHE = 2048             /* floats of a block that stays in L1, with those it is added to */
+};
 
 typedef struct batch_norm_state {
     const batch_norm_kernels *kernels;
+    cpu_isa isa;
     int64_t rows, channels, rows_per_task, tasks;
 } batch_norm_state;
 
@@ -29,6 +34,7 @@ static cornu_status batch_norm_prepare(const plan *p, const op *o, threads *pool
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "batch normalization", &s));
+    s->isa = isa;
     s->kernels = cpu_batch_norm_kernels[isa];
     tensor_matrix(OP_IN(p, o, 0), &s->rows, &s->channels);
     s->rows_per_task = cpu_rows_per_task(s->channels);
@@ -40,29 +46,52 @@ static cornu_status batch_norm_prepare(const plan *p, const op *o, threads *pool
     return CORNU_OK;
 }
 
+/* One pass over the rows. */
 typedef struct norm_run {
     const batch_norm_state *s;
-    const float *x, *dy, *mean;
-    const float *factors[3];
-    float *out;
+    batch_norm_block whole; /* all rows; sum and second: each task has its own */
+    void (*pass)(const batch_norm_block *b);
     double *totals, *partials; /* scratch memory: [2][channels], [tasks][2][channels] */
+    const float *addend;       /* of the group's addition; NULL: none */
+    const activation *act;     /* NULL: none */
 } norm_run;
 
 static norm_run begin_run(const op_run *r)
 {
     const batch_norm_state *s = r->state;
     double *totals = r->scratch;
-    return (norm_run){.s = s,
-                      .x = r->in[0],
-                      .out = r->out[0],
-                      .totals = totals,
-                      .partials = totals + 2 * s->channels};
+    norm_run n = {
+        .s = s,
+        .whole = {.x = r->in[0], .out = r->out[0], .rows = s->rows, .channels = s->channels},
+        .totals = totals,
+        .partials = totals + 2 * s->channels};
+    const op *sum = r->group ? group_op(r->plan, r->group, ROLE_ADD) : NULL;
+    const op *act = r->group ? group_op(r->plan, r->group, ROLE_ACTIVATION) : NULL;
+    if (sum)
+        n.addend = r->tensors[sum->in[sum->in[0] == r->op->out[0]]];
+    if (act)
+        n.act = &act->a.act;
+    if (sum || act)
+        n.whole.out = r->tensors[(act ? act : sum)->out[0]];
+    return n;
 }
 
 /* [3][channels], a pass's factors of each channel, after the sums */
 static float *factors_of(const norm_run *n)
 {
     return (float *)(void *)(n->partials + n->s->tasks * 2 * n->s->channels);
+}
+
+static batch_norm_block block_of(const norm_run *n, int64_t begin, int64_t end)
+{
+    batch_norm_block b = n->whole;
+    b.x += begin * b.channels;
+    if (b.dy)
+        b.dy += begin * b.channels;
+    if (b.out)
+        b.out += begin * b.channels;
+    b.rows = end - begin;
+    return b;
 }
 
 static void sum_task(void *context, int64_t task, int worker)
@@ -72,17 +101,11 @@ static void sum_task(void *context, int64_t task, int worker)
     const batch_norm_state *s = n->s;
     int64_t begin, end, c = s->channels;
     cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
-    double *sum = n->partials + task * 2 * c, *second = sum + c;
-    memset(sum, 0, (size_t)(2 * c) * sizeof *sum);
-    for (int64_t r = begin; r < end; r++) {
-        const float *x = n->x + r * c;
-        if (n->dy)
-            s->kernels->add_gradients(x, n->dy + r * c, n->mean, sum, second, c);
-        else if (n->mean)
-            s->kernels->add_squares(x, n->mean, second, c);
-        else
-            s->kernels->add_row(x, sum, c);
-    }
+    batch_norm_block b = block_of(n, begin, end);
+    b.sum = n->partials + task * 2 * c;
+    b.second = b.sum + c;
+    memset(b.sum, 0, (size_t)(2 * c) * sizeof *b.sum);
+    n->pass(&b);
 }
 
 /* totals[half] = the sum of all partial sums, in task order */
@@ -101,15 +124,18 @@ static void write_task(void *context, int64_t task, int worker)
     (void)worker;
     const norm_run *n = context;
     const batch_norm_state *s = n->s;
-    int64_t begin, end, c = s->channels;
+    int64_t begin, end;
     cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
-    for (int64_t r = begin; r < end; r++) {
-        if (n->dy)
-            s->kernels->gradient_row(n->x + r * c, n->dy + r * c, n->mean, n->factors[0],
-                                     n->factors[1], n->factors[2], n->out + r * c, c);
-        else
-            s->kernels->normalize_row(n->x + r * c, n->mean, n->factors[0], n->factors[1],
-                                      n->out + r * c, c);
+    const bool more = n->addend || n->act;
+    const int64_t step = more ? cpu_most(1, IN_CACHE / s->channels) : end - begin;
+    for (; begin < end; begin += step) {
+        const batch_norm_block b = block_of(n, begin, cpu_least(begin + step, end));
+        const int64_t count = b.rows * b.channels;
+        n->pass(&b);
+        if (n->addend)
+            cpu_add_to(s->isa, n->addend + begin * b.channels, b.out, count);
+        if (n->act)
+            cpu_activate(s->isa, *n->act, b.out, b.out, count);
     }
 }
 
@@ -125,9 +151,10 @@ static void normalize(const op_run *r, const float *mean, const double *rest, co
         double lost = rest ? rest[i] * (double)scale[i] : 0;
         shift[i] = (float)((beta ? (double)beta[i] : 0) - lost);
     }
-    n.mean = mean;
-    n.factors[0] = scale;
-    n.factors[1] = shift;
+    n.whole.mean = mean;
+    n.whole.scale = scale;
+    n.whole.shift = shift;
+    n.pass = s->kernels->normalize;
     threads_run(r->pool, s->tasks, write_task, &n);
 }
 
@@ -137,13 +164,15 @@ static cornu_status batch_norm_run_forward(const op_run *r)
     float *mean = r->out[1], *inverse = r->out[2], *moving_mean = r->out[3],
           *moving_variance = r->out[4], momentum = r->op->a.batch_norm.momentum;
     norm_run n = begin_run(r);
+    n.pass = s->kernels->add;
     threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 0);
     for (int64_t i = 0; i < s->channels; i++) {
         mean[i] = (float)(n.totals[i] / (double)s->rows);
         n.totals[i] = n.totals[i] / (double)s->rows - (double)mean[i];
     }
-    n.mean = mean;
+    n.whole.mean = mean;
+    n.pass = s->kernels->add_squares;
     threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 1);
     for (int64_t i = 0; i < s->channels; i++) {
@@ -179,8 +208,9 @@ static cornu_status batch_norm_run_backward(const op_run *r)
     float *dgamma = r->out[1], *dbeta = r->out[2];
     norm_run n = begin_run(r);
     float *scale = factors_of(&n), *shift = scale + c, *slope = shift + c;
-    n.dy = r->in[1];
-    n.mean = mean;
+    n.whole.dy = r->in[1];
+    n.whole.mean = mean;
+    n.pass = s->kernels->add_gradients;
     threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 0);
     total(&n, 1);
@@ -195,17 +225,28 @@ static cornu_status batch_norm_run_backward(const op_run *r)
         shift[i] = (float)(factor * sum / (double)s->rows);
         slope[i] = (float)(factor * d * product / (double)s->rows);
     }
-    n.factors[0] = scale;
-    n.factors[1] = shift;
-    n.factors[2] = slope;
+    n.whole.scale = scale;
+    n.whole.shift = shift;
+    n.whole.slope = slope;
+    n.pass = s->kernels->gradient;
     threads_run(r->pool, s->tasks, write_task, &n);
     return CORNU_OK;
 }
 
+const kernel cpu_batch_norm_forward_residual = {.name = "vector",
+                                                .group = GROUP_RESIDUAL,
+                                                .prepare = batch_norm_prepare,
+                                                .release = free,
+                                                .run = batch_norm_run_forward};
 const kernel cpu_batch_norm_forward = {.name = "vector",
                                        .prepare = batch_norm_prepare,
                                        .release = free,
                                        .run = batch_norm_run_forward};
+const kernel cpu_batch_norm_inference_residual = {.name = "vector",
+                                                  .group = GROUP_RESIDUAL,
+                                                  .prepare = batch_norm_prepare,
+                                                  .release = free,
+                                                  .run = run_inference};
 const kernel cpu_batch_norm_inference = {
     .name = "vector", .prepare = batch_norm_prepare, .release = free, .run = run_inference};
 const kernel cpu_batch_norm_backward = {.name = "vector",

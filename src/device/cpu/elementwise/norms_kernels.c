@@ -4,57 +4,107 @@
 
 /* ---- batch normalization ----------------------------------------------------------------- */
 
-/* Batch normalization's loops over channels, which GCC vectorizes; sums in doubles. They are
-   memory-bound. */
+/* Batch normalization's loops over rows, which GCC vectorizes; sums in doubles. A strip of channels
+   goes through all rows of the block, so that its sums and factors stay in registers. */
 
-static void add_row(const float *restrict x, double *restrict sum, int64_t count)
+enum { STRIP_MOST = 2 * VEC_FLOATS };
+
+/* `strip` is constant where a function below is inlined: the arrays are registers. */
+VEC_INLINE void add_strip(const batch_norm_block *b, int64_t at, int strip)
 {
-    for (int64_t i = 0; i < count; i++)
-        sum[i] += (double)x[i];
+    double sum[STRIP_MOST];
+    memcpy(sum, b->sum + at, (size_t)strip * sizeof *sum);
+    const float *x = b->x + at;
+    for (int64_t r = 0; r < b->rows; r++, x += b->channels)
+        for (int i = 0; i < strip; i++)
+            sum[i] += (double)x[i];
+    memcpy(b->sum + at, sum, (size_t)strip * sizeof *sum);
 }
 
-static void add_squares(const float *restrict x, const float *restrict mean, double *restrict sum,
-                        int64_t count)
+VEC_INLINE void add_squares_strip(const batch_norm_block *b, int64_t at, int strip)
 {
-    for (int64_t i = 0; i < count; i++) {
-        double d = (double)x[i] - (double)mean[i];
-        sum[i] += d * d;
+    double sum[STRIP_MOST], mean[STRIP_MOST];
+    memcpy(sum, b->second + at, (size_t)strip * sizeof *sum);
+    for (int i = 0; i < strip; i++)
+        mean[i] = (double)b->mean[at + i];
+    const float *x = b->x + at;
+    for (int64_t r = 0; r < b->rows; r++, x += b->channels)
+        for (int i = 0; i < strip; i++) {
+            double d = (double)x[i] - mean[i];
+            sum[i] += d * d;
+        }
+    memcpy(b->second + at, sum, (size_t)strip * sizeof *sum);
+}
+
+VEC_INLINE void add_gradients_strip(const batch_norm_block *b, int64_t at, int strip)
+{
+    double sum[STRIP_MOST], product[STRIP_MOST], mean[STRIP_MOST];
+    memcpy(sum, b->sum + at, (size_t)strip * sizeof *sum);
+    memcpy(product, b->second + at, (size_t)strip * sizeof *product);
+    for (int i = 0; i < strip; i++)
+        mean[i] = (double)b->mean[at + i];
+    const float *x = b->x + at, *dy = b->dy + at;
+    for (int64_t r = 0; r < b->rows; r++, x += b->channels, dy += b->channels)
+        for (int i = 0; i < strip; i++) {
+            sum[i] += (double)dy[i];
+            product[i] += (double)dy[i] * ((double)x[i] - mean[i]);
+        }
+    memcpy(b->sum + at, sum, (size_t)strip * sizeof *sum);
+    memcpy(b->second + at, product, (size_t)strip * sizeof *product);
+}
+
+VEC_INLINE void normalize_strip(const batch_norm_block *b, int64_t at, int strip)
+{
+    float mean[STRIP_MOST], scale[STRIP_MOST], shift[STRIP_MOST];
+    memcpy(mean, b->mean + at, (size_t)strip * sizeof *mean);
+    memcpy(scale, b->scale + at, (size_t)strip * sizeof *scale);
+    memcpy(shift, b->shift + at, (size_t)strip * sizeof *shift);
+    const float *x = b->x + at;
+    float *restrict y = b->out + at;
+    for (int64_t r = 0; r < b->rows; r++, x += b->channels, y += b->channels)
+        for (int i = 0; i < strip; i++)
+            y[i] = (x[i] - mean[i]) * scale[i] + shift[i];
+}
+
+VEC_INLINE void gradient_strip(const batch_norm_block *b, int64_t at, int strip)
+{
+    float mean[STRIP_MOST], scale[STRIP_MOST], shift[STRIP_MOST], slope[STRIP_MOST];
+    memcpy(mean, b->mean + at, (size_t)strip * sizeof *mean);
+    memcpy(scale, b->scale + at, (size_t)strip * sizeof *scale);
+    memcpy(shift, b->shift + at, (size_t)strip * sizeof *shift);
+    memcpy(slope, b->slope + at, (size_t)strip * sizeof *slope);
+    const float *x = b->x + at, *dy = b->dy + at;
+    float *restrict dx = b->out + at;
+    for (int64_t r = 0; r < b->rows; r++, x += b->channels, dy += b->channels, dx += b->channels)
+        for (int i = 0; i < strip; i++)
+            dx[i] = dy[i] * scale[i] - shift[i] - (x[i] - mean[i]) * slope[i];
+}
+
+/* add() from add_strip(), and so on. */
+#define BY_STRIPS(name)                                         \
+    static void name(const batch_norm_block *block)             \
+    {                                                           \
+        const batch_norm_block b = *block;                      \
+        int64_t at = 0;                                         \
+        for (; at + STRIP_MOST <= b.channels; at += STRIP_MOST) \
+            name##_strip(&b, at, STRIP_MOST);                   \
+        for (; at + VEC_FLOATS <= b.channels; at += VEC_FLOATS) \
+            name##_strip(&b, at, VEC_FLOATS);                   \
+        if (at < b.channels)                                    \
+            name##_strip(&b, at, (int)(b.channels - at));       \
     }
-}
-
-/* sums of dy, and of dy (x - mean) */
-static void add_gradients(const float *restrict x, const float *restrict dy,
-                          const float *restrict mean, double *restrict sum,
-                          double *restrict product, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        sum[i] += (double)dy[i];
-        product[i] += (double)dy[i] * ((double)x[i] - (double)mean[i]);
-    }
-}
-
-/* y = (x - mean) scale + shift */
-static void normalize_row(const float *x, const float *mean, const float *scale, const float *shift,
-                          float *restrict y, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] = (x[i] - mean[i]) * scale[i] + shift[i];
-}
-
-/* dx = dy scale - shift - (x - mean) slope */
-static void gradient_row(const float *x, const float *dy, const float *mean, const float *scale,
-                         const float *shift, const float *slope, float *restrict dx, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        dx[i] = dy[i] * scale[i] - shift[i] - (x[i] - mean[i]) * slope[i];
-}
+BY_STRIPS(add)
+BY_STRIPS(add_squares)
+BY_STRIPS(add_gradients)
+BY_STRIPS(normalize)
+BY_STRIPS(gradient)
 
 const batch_norm_kernels ISA(cpu_batch_norm_kernels) = {
-    .add_row = add_row,
+    .add = add,
     .add_squares = add_squares,
     .add_gradients = add_gradients,
-    .normalize_row = normalize_row,
-    .gradient_row = gradient_row,
+    .normalize = normalize,
+    .gradient = gradient,
 };
 
 /* ---- layer normalization ----------------------------------------------------------------- */
@@ -105,8 +155,8 @@ VEC_INLINE void normalize_by(const float *x, float mean, float rest, float inver
         y[i] = ((x[i] - mean) - rest) * inverse * (gamma ? gamma[i] : 1) + (beta ? beta[i] : 0);
 }
 
-static void normalize(const float *x, double mean, float inverse, const float *gamma,
-                      const float *beta, float *y, int64_t count)
+static void normalize_row(const float *x, double mean, float inverse, const float *gamma,
+                          const float *beta, float *y, int64_t count)
 {
     const float high = (float)mean, low = (float)(mean - (double)high);
     if (gamma && beta)
@@ -150,8 +200,8 @@ static void gradient_sums(const float *x, const float *dy, const float *gamma, f
         gradient_sums_by(x, dy, NULL, mean, count, sums);
 }
 
-static void gradient(const float *x, const float *dy, const float *gamma, float mean, float inverse,
-                     float shift, float slope, float *restrict dx, int64_t count)
+static void gradient_row(const float *x, const float *dy, const float *gamma, float mean,
+                         float inverse, float shift, float slope, float *restrict dx, int64_t count)
 {
     if (gamma)
         for (int64_t i = 0; i < count; i++)
@@ -174,8 +224,8 @@ static void add_columns(const float *restrict x, const float *restrict dy, float
 const layer_norm_kernels ISA(cpu_layer_norm_kernels) = {
     .sum = sum_row,
     .squares = squares,
-    .normalize = normalize,
+    .normalize = normalize_row,
     .gradient_sums = gradient_sums,
-    .gradient = gradient,
+    .gradient = gradient_row,
     .add_columns = add_columns,
 };
