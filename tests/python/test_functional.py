@@ -118,6 +118,49 @@ def test_models_within_models_share_their_layers(net, samples):
     assert same(outer.get_weights()[:6], net.get_weights()) and not same(before, net.get_weights())
 
 
+def grows(outer_of):
+    """An inner chain that gets layers after an outer model has called it."""
+    inner = keras.Sequential([keras.Input((6,)), layers.Dense(5, name="h")], name="inner")
+    return inner, outer_of(inner)
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+@pytest.mark.parametrize("outer_of", [
+    lambda inner: keras.Model(begin := keras.Input((6,)), layers.Activation("tanh")(inner(begin))),
+    lambda inner: keras.Sequential([keras.Input((6,)), inner, layers.Activation("tanh")]),
+    lambda inner: keras.Sequential([keras.Sequential([keras.Input((6,)), inner]), layers.Activation("tanh")])])
+def test_an_inner_model_that_grows_grows_in_the_outer(outer_of, asked_before):
+    inner, outer = grows(outer_of)
+    x = np.random.default_rng(3).normal(size=(12, 6)).astype("float32")
+    if asked_before:
+        outer.predict(x, verbose=0)
+    inner.add(layers.Dense(3, name="g"))
+    assert len(outer.weights) == 4 and outer.count_params() == 53
+    assert np.allclose(outer.predict(x, verbose=0), np.tanh(inner.predict(x, verbose=0)), atol=1e-6)
+    outer.compile("sgd", "mse")
+    inner.add(layers.Dense(2, name="k"))
+    before = inner.get_weights()
+    outer.fit(x, np.zeros((12, 2)), verbose=0)
+    assert len(outer.weights) == 6 and not any(map(np.array_equal, before, inner.get_weights()))
+    inner.pop()
+    assert np.allclose(outer.predict(x, verbose=0), np.tanh(inner.predict(x, verbose=0)), atol=1e-6)
+    inner.pop()
+    assert outer.predict(x, verbose=0).shape == (12, 5)
+
+
+def test_an_inner_model_that_no_longer_fits_is_told():
+    inner = keras.Sequential([keras.Input((6,)), layers.Dense(5)], name="inner")
+    outer = keras.Sequential([keras.Input((6,)), inner, layers.Dense(2, name="head")])
+    begin = keras.Input((6,))
+    branch = keras.Model(begin, outer.layers[-1](inner(begin)))
+    inner.add(layers.Dense(3))
+    for model in (outer, branch):
+        with pytest.raises(ValueError, match=r"head.*would .*\(3, 2\).*\(5, 2\)"):
+            model.predict(np.zeros((2, 6)), verbose=0)
+    inner.pop()
+    assert outer.predict(np.zeros((2, 6)), verbose=0).shape == branch.predict(np.zeros((2, 6)), verbose=0).shape == (2, 2)
+
+
 def test_a_network_is_freed_with_its_last_reference():
     gc.collect()
     gc.disable()

@@ -61,6 +61,8 @@ class Network:
     def _begin_network(self) -> None:
         self._inbound_nodes = []
         self._model = None  # the library's, once it is made
+        self._made_of: tuple = ()  # the _version that it was made of
+        self._changes = 0
         self._told: list[bool] = []  # the flags `trainable` that it knows: the model's, then those of its layers
         self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
@@ -95,12 +97,18 @@ class Network:
             found.update(member._paths_of(f"{begin}{member.name}/") if inner else {member: begin + member.name})
         return found
 
+    def _version(self) -> tuple:
+        """Another one after each change of its layers, and of those of models within it."""
+        return self._changes, *(member._version() for member in self._members() if isinstance(member, Network))
+
     # ---- the library's model
 
     @property
     def _handle(self):
         """The library's model of the layers, made where there is none; None where they have no shapes yet. What uses its
         weights asks for _to_read or _to_train."""
+        if self._model is not None and self._made_of != self._version():
+            self._forget()
         if self._model is None and self.built:
             self._make()
         if self._model is not None:
@@ -158,6 +166,7 @@ class Network:
         if self._model is not None:
             self._classes = self._model.classes()
         self._model, self._slots, self._told = None, [], []
+        self._changes += 1
 
     def _make(self) -> None:
         self._prepare()
@@ -170,12 +179,17 @@ class Network:
             rate = self._compiled["optimizer"]["config"].get("learning_rate")
             self._rate = float(rate) if hasattr(rate, "__float__") else None
         numbers: dict[str, list[int]] = {}
-        for index, row in enumerate(handle.weights()):
+        rows = handle.weights()
+        for index, row in enumerate(rows):
             numbers.setdefault(row[0].rsplit("/", 1)[0], []).append(index)
         self._slots = [(layer, v, index) for layer in owners
                        for v, index in zip(layer._variables, numbers.get(layer.name, []))]
+        for layer, variable, index in self._slots:
+            if rows[index][1] != variable.shape:
+                raise ValueError(f"{self.name}: found inputs for layer {layer.name} for which its {variable.name} would have shape "
+                                 f"{rows[index][1]}; expected those for which it has {variable.shape}")
         self._paths = {layer: layer.name for layer in owners}
-        self._model = handle
+        self._model, self._made_of = handle, self._version()
         self._told = [True, *self._flags()]
         outputs = handle.shapes()[1][-1]
         if self._classes and len(self._classes) == (outputs if outputs > 1 else 2):  # else they name other outputs
@@ -184,12 +198,13 @@ class Network:
         self._section = self._trained_section = _data.Source.section
         self._keep()
 
-    def _take(self, handle) -> None:
-        """A model that is there: the layers' variables are its weights, by the layers' names."""
+    def _take(self, handle, paths: list[str] | None = None) -> None:
+        """A model that is there: the layers' variables are its weights, by the layers' names there (`paths`, in the order of
+        _owners)."""
         by_layer: dict[str, list[Variable]] = {}
         for index, row in enumerate(handle.weights()):
             by_layer.setdefault(row[0].rsplit("/", 1)[0], []).append(Variable(handle, index, *row))
-        self._paths = self._paths_of("")
+        self._paths = self._paths_of("") if paths is None else dict(zip(self._owners(), paths))
         for layer, path in self._paths.items():
             layer._variables = by_layer.pop(path, [])
         if by_layer:
@@ -197,7 +212,7 @@ class Network:
                              f"of {', '.join(self._paths.values())}")
         pairs = [(layer, v) for layer in self._owners() for v in layer._variables]
         self._slots = [(layer, v, v._index) for layer, v in pairs]
-        self._model = handle
+        self._model, self._made_of = handle, self._version()
         self._told = [self._trainable, *self._flags()]
         self._keep()
 

@@ -15,6 +15,7 @@ class Chain(Network):
         self._names: set[str] = set()
         self._input: InputLayer | None = None
         self._tensors: list[KerasTensor] = []  # outputs of the first layers: of those for which they were asked
+        self._tensors_of: list[tuple] = []  # the versions of the models among its layers that gave them
 
     # ---- layers
 
@@ -59,7 +60,12 @@ class Chain(Network):
         return layer
 
     def _known_tensors(self) -> list[KerasTensor]:
-        """Each layer's output; of a model from a file they are made now."""
+        """Each layer's output; of a model from a file they are made now, and anew where a model among the layers has
+        changed."""
+        versions = [layer._version() for layer in self._layers if isinstance(layer, Network)]
+        if any(now != then for now, then in zip(versions, self._tensors_of)):
+            self._tensors = []
+        self._tensors_of = versions
         tensor = self._tensors[-1] if self._tensors else self._input.output
         for layer in self._layers[len(self._tensors):]:
             tensor = call(layer, tensor, self.name)
