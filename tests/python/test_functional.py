@@ -161,6 +161,27 @@ def test_an_inner_model_that_no_longer_fits_is_told():
     assert outer.predict(np.zeros((2, 6)), verbose=0).shape == branch.predict(np.zeros((2, 6)), verbose=0).shape == (2, 2)
 
 
+@pytest.mark.parametrize("ending", [".safetensors", ".keras", ".h5", ".weights.h5"])
+def test_weights_by_order_reach_the_layers_of_models_within(ending, tmp_path):
+    """The library's order of layers takes the models within apart, which `weights` does not."""
+    def net(names):
+        begin = keras.Input((6,))
+        inner_begin = keras.Input((6,))
+        two = layers.Dense(6, activation="relu", name=names + "two")(layers.Dense(6, activation="tanh", name=names + "one")(inner_begin))
+        inner = keras.Model(inner_begin, two, name=names + "inner")
+        side = layers.Dense(6, name=names + "side")(begin)
+        for number in range(2):
+            side = layers.Dense(6, name=f"{names}side_{number}")(side)
+        return keras.Model(begin, layers.Subtract(name=names + "out")([layers.Dense(6, name=names + "last")(inner(begin)), side]))
+
+    x = np.random.default_rng(4).normal(size=(12, 6)).astype("float32")
+    for names in ("", "other_"):
+        one, two = net(""), net(names)
+        (one.save_weights if "weights" in ending else one.save)(tmp_path / f"net{ending}")
+        two.load_weights(tmp_path / f"net{ending}")
+        assert np.allclose(two.predict(x, verbose=0), one.predict(x, verbose=0), atol=1e-6)
+
+
 def test_a_network_is_freed_with_its_last_reference():
     gc.collect()
     gc.disable()

@@ -587,8 +587,8 @@ class Model(GraphNetwork):
         rows = other.weights()
         if [row[1] for row in rows] != [row[1] for row in self._handle.weights()]:
             return False
-        for index, (variable, row) in enumerate(zip(self.weights, rows)):
-            variable.assign(Variable(other, index, *row).numpy())
+        for _, variable, index in self._slots:
+            variable.assign(Variable(other, index, *rows[index]).numpy())
         return True
 
     def __getstate__(self) -> dict:
