@@ -51,6 +51,14 @@ def test_a_model_is_given_by_position_or_name():
     assert isinstance(keras.Sequential(), keras.Model)
 
 
+def test_a_subclass_is_named_as_keras_does():
+    names = []
+    for name in ("ResNet50Head", "HTTPNet2", "My_Net"):
+        begin = keras.Input((2,))
+        names.append(type(name, (keras.Model,), {})(begin, layers.Dense(2)(begin)).name)
+    assert names == ["res_net50_head", "http_net2", "my__net"]
+
+
 def test_a_layer_gives_its_first_output_though_nobody_held_it():
     begin, dense = keras.Input((4,)), layers.Dense(2)
     dense(begin)

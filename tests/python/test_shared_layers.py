@@ -183,6 +183,68 @@ def test_a_copy_goes_on_where_its_model_is(trained, samples, copied):
     assert same(other.get_weights(), trained.get_weights())
 
 
+def encoder(kind):
+    begin = keras.Input((8, 8, 1))
+    inner = [layers.Flatten(name="flat"), layers.Dense(5, activation="relu", name="hidden"), layers.Dense(4, name="code")]
+    if kind == "chain":
+        return keras.Sequential([begin, *inner], name="encoder")
+    return keras.Model(begin, inner[2](inner[1](inner[0](begin))), name="encoder")
+
+
+def outer_of(kind):
+    begin = keras.Input((8, 8, 1), name="begin")
+    if kind == "outer chain":
+        return keras.Sequential([begin, encoder("chain"), layers.Dense(3, activation="softmax", name="head")])
+    return keras.Model(begin, layers.Dense(3, activation="softmax", name="head")(encoder(kind)(begin)))
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("kind", ["chain", "branch", "outer chain"])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_of_a_model_with_models_within_has_all_weights(samples, kind, copied, fitted):
+    model = outer_of(kind)
+    model.compile("adam", "sparse_categorical_crossentropy")
+    if fitted:
+        model.fit(*samples, verbose=0)
+    other = copied(model)
+    assert same(other.get_weights(), model.get_weights()) and len(other.weights) == 6
+    inner = other.get_layer("encoder")
+    assert inner is not model.get_layer("encoder") and same(inner.get_weights(), model.get_weights()[:4])
+    assert [type(layer) for layer in other.layers] == [type(layer) for layer in model.layers]
+    for m in (model, other):
+        m.fit(*samples, shuffle=False, verbose=0)
+    assert same(other.get_weights(), model.get_weights()) and same(inner.get_weights(), model.get_weights()[:4])
+    again = copied(other)
+    assert np.array_equal(again.predict(samples[0], verbose=0), model.predict(samples[0], verbose=0))
+
+
+@pytest.mark.parametrize("kind", ["chain", "branch", "outer chain"])
+def test_a_clone_of_a_model_with_models_within_has_weights_of_its_own(samples, kind):
+    model = outer_of(kind)
+    other = keras.models.clone_model(model)
+    other.set_weights(model.get_weights())
+    assert np.array_equal(other.predict(samples[0], verbose=0), model.predict(samples[0], verbose=0))
+    other.compile("sgd", "sparse_categorical_crossentropy")
+    other.fit(*samples, verbose=0)
+    assert same(other.get_layer("encoder").get_weights(), other.get_weights()[:4])
+    assert not np.array_equal(other.get_weights()[0], model.get_weights()[0])
+
+
+def test_a_layer_that_two_models_of_a_copy_have_stays_one(samples):
+    """In a clone it becomes two, as in Keras."""
+    dense, begin, other = layers.Dense(6, name="dense"), keras.Input((6,)), keras.Input((6,))
+    inner = keras.Model(begin, dense(begin), name="inner")
+    model = keras.Model(other, layers.Add()([dense(other), inner(other)]))
+    copied = pickle.loads(pickle.dumps(model))
+    assert copied.get_layer("dense") is copied.get_layer("inner").layers[-1] and len(copied.weights) == 2
+    x = samples[0].reshape(-1, 6)[:9]
+    assert np.array_equal(copied.predict(x, verbose=0), model.predict(x, verbose=0))
+    clone = keras.models.clone_model(model)
+    assert len(clone.weights) == 4 and clone.get_layer("dense") is not clone.get_layer("inner").layers[-1]
+    two = copy.deepcopy([inner, inner, dense])
+    assert two[0] is two[1] and same(two[0].get_weights(), dense.get_weights())
+
+
 def test_a_copy_of_a_layer_has_its_weights(trained):
     layer = copy.deepcopy(trained.layers[0])
     assert layer is not trained.layers[0] and same(layer.get_weights(), trained.layers[0].get_weights())

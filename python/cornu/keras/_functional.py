@@ -1,8 +1,7 @@
 """Networks of calls: keras.Model(inputs, outputs), and Keras's configuration of one."""
 from typing import Any, Callable
 
-from .._tables import plain
-from ._network import Calls, Network
+from ._network import Calls, Network, config_of
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
 from .layers import InputLayer
 
@@ -106,7 +105,7 @@ class GraphNetwork(Network):
     def _config_of_graph(self) -> dict:
         graph = self._graph
         return {"name": self.name, "trainable": self._trainable,
-                "layers": [{**plain(o), "name": o.name,
+                "layers": [{**config_of(o), "name": o.name,
                             "inbound_nodes": [_node_config(graph, node) for node in graph.calls_of(o) if not node.is_input]}
                            for o in graph.operations],
                 "input_layers": _histories(graph, self._inputs_struct),

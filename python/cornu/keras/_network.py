@@ -3,14 +3,50 @@
 Weights belong to layers: a variable stands in the model of the library that has its newest numbers. Before a layer is
 in use that is one of its own; then it is that of the model which was built with it or trained it last, so that
 models that share a layer share its weights. The library's model is made when it is first needed."""
+import contextlib
+import contextvars
 import json
 import weakref
+from typing import Any, Callable
 
 import numpy as np
 
 from .. import _cornu
+from .._tables import plain
 from . import _data
 from .layers import InputLayer, Layer, Variable, draw_seed
+
+
+# Layers of a configuration by Keras's shared_object_id; None: those of one configuration are different ones, as in
+# get_config and from_config.
+_shared: contextvars.ContextVar[dict | None] = contextvars.ContextVar("shared", default=None)
+
+
+@contextlib.contextmanager
+def sharing():
+    """Within it, a layer that is in several models of one configuration stays one layer."""
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def config_of(operation) -> dict:
+    """A layer, or a model, as a configuration has it."""
+    shared = _shared.get()
+    number = {} if shared is None else {"shared_object_id": shared.setdefault(id(operation), len(shared))}
+    return {**plain(operation), **number}
+
+
+def operation_of(config: dict, make: Callable[[dict], Any]):
+    """What config_of described: made, or made before."""
+    shared, number = _shared.get(), config.get("shared_object_id")
+    if shared is None or number is None:
+        return make(config)
+    if number not in shared:
+        shared[number] = make(config)
+    return shared[number]
 
 
 class Calls:

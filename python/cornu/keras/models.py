@@ -18,6 +18,7 @@ from . import _data
 from ._arguments import class_weights, not_here, older, own_options, whole
 from ._data import Stream
 from ._functional import GraphNetwork, tensors_of_config
+from ._network import config_of, operation_of, sharing
 from ._names import automatic_name
 from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
@@ -60,6 +61,11 @@ def _each(value, change):
     return [change(one) for one in value] if isinstance(value, (list, tuple)) else change(value)
 
 
+def _snake_case(name: str) -> str:
+    """ResNet50Head: res_net50_head."""
+    return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
+
+
 def _plain_metric(metric):
     return metrics_module.check_name(metric) if isinstance(metric, str) else plain(metrics_module.get(metric))
 
@@ -93,7 +99,7 @@ class Model(GraphNetwork):
 
     def _begin_model(self, name: str | None, trainable: bool) -> None:
         self._trainable = check_trainable(type(self).__name__, trainable)
-        self.name = name or automatic_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower())
+        self.name = name or automatic_name(_snake_case(type(self).__name__))
         self._compiled: dict | None = None
         self._compiled_with: Any = None  # the optimizer whose state the library's model has
         self.optimizer = self.loss = None
@@ -593,23 +599,26 @@ class Model(GraphNetwork):
 
     def __getstate__(self) -> dict:
         """Includes the optimizer's state, as in files."""
-        file = None
+        file, paths = None, None
         if self.built:
             with _scratch_file() as path:
                 self._save(path, True)
                 with open(path, "rb") as saved:
-                    file = saved.read()
-        return {"config": self.get_config(), "file": file, "compiled": self._compiled, "loss": plain(self.loss),
+                    file, paths = saved.read(), [self._paths[layer] for layer in self._owners()]
+        with sharing():
+            config = self.get_config()
+        return {"config": config, "file": file, "paths": paths, "compiled": self._compiled, "loss": plain(self.loss),
                 "optimizer": self.optimizer and plain(self.optimizer), "rate": self._rate,
                 "section": self._trained_section}
 
     def __setstate__(self, state: dict) -> None:
-        model = type(self).from_config(state["config"])
+        with sharing():
+            model = type(self).from_config(state["config"])
         if state["file"] is not None:
             with _scratch_file() as path:
                 with open(path, "wb") as saved:
                     saved.write(state["file"])
-                model._take(_cornu.open(path))
+                model._take(_cornu.open(path), state["paths"])
             model._section = model._trained_section = state["section"]
         model._compiled, model.loss, model._rate = state["compiled"], state["loss"], state["rate"]
         if state["optimizer"]:
@@ -636,7 +645,7 @@ class Sequential(Chain, Model):
         """Name and layers, as from_config takes them."""
         layers = ([self._input] if self._input else []) + self._layers
         return {"name": self.name, "trainable": self._trainable,
-                "layers": [{"class_name": type(l).__name__, "config": l.get_config()} for l in layers]}
+                "layers": [config_of(layer) for layer in layers]}
 
     @classmethod
     def from_config(cls, config: dict, custom_objects=None) -> "Sequential":
@@ -650,6 +659,10 @@ class Sequential(Chain, Model):
 
 def _operation_of(config: dict):
     """A layer, or a model in the place of one."""
+    return operation_of(config, _new_operation)
+
+
+def _new_operation(config: dict):
     kinds = {"Sequential": Sequential, "Functional": Functional, "Model": Functional}
     kind = kinds.get(config.get("class_name"))
     return kind.from_config(config["config"]) if kind else deserialize(
