@@ -126,6 +126,49 @@ def test_models_within_models_share_their_layers(net, samples):
     assert same(outer.get_weights()[:6], net.get_weights()) and not same(before, net.get_weights())
 
 
+def test_a_call_on_arrays_leaves_the_network_as_it_is():
+    x = np.random.default_rng(5).normal(size=(4, 6)).astype("float32")
+    dense = layers.Dense(3, name="dense")
+    numbers = dense(x)
+    assert not dense._inbound_nodes and np.allclose(numbers, x @ dense.kernel.numpy(), atol=1e-6)
+    with pytest.raises(AttributeError, match="dense has never been called"):
+        dense.output
+    tensor = dense(keras.Input((6,)))
+    for _ in range(3):
+        assert np.array_equal(dense(x), numbers)
+    assert dense.output is tensor and len(dense._inbound_nodes) == 1
+    assert np.array_equal(keras.Model(dense.input, tensor)(x), numbers) and len(dense._inbound_nodes) == 1
+    with pytest.raises(ValueError, match="layer dense: found inputs of shape .3,."):
+        dense(x[:, :3])
+    assert layers.Dense(2)(np.zeros((2, 4, 6))).shape == (2, 4, 2) and layers.Softmax()([[1., 2.]]).shape == (1, 2)
+    dropout = layers.Dropout(0.5)
+    assert np.array_equal(dropout(x), x)
+
+
+def test_a_merging_layer_is_called_on_arrays():
+    x = np.arange(12, dtype="float32").reshape(2, 6)
+    assert np.array_equal(layers.Add()([x, x, x]), 3 * x) and np.array_equal(layers.Average()([x]), x)
+    assert np.array_equal(layers.Concatenate()([x, x[:, :2]]), np.concatenate([x, x[:, :2]], 1))
+    assert np.allclose(layers.Dot(axes=1)([x, x]), (x * x).sum(1, keepdims=True))
+    assert np.array_equal(layers.Multiply()([x.reshape(2, 3, 2), x[:, :2].astype("uint8")]), x.reshape(2, 3, 2) * x[:, None, :2])
+    for wrong in (x, keras.Input((6,))):
+        with pytest.raises(ValueError, match="add.*: A merge layer should be called on a list of inputs"):
+            layers.Add()(wrong)
+    with pytest.raises(ValueError, match="of shape .2, 6. among its inputs; expected KerasTensors alone"):
+        layers.Add()([keras.Input((6,)), x])
+
+
+def test_a_call_on_arrays_leaves_no_objects():
+    dense, x = layers.Dense(3), np.zeros((2, 6), np.float32)
+    dense(x)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(20):
+        dense(x)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50
+
+
 def grows(outer_of):
     """An inner chain that gets layers after an outer model has called it."""
     inner = keras.Sequential([keras.Input((6,)), layers.Dense(5, name="h")], name="inner")

@@ -175,9 +175,19 @@ def flat(value) -> list:
     return [value]
 
 
+def check_inputs(operation, inputs, owner: str) -> list:
+    """What a layer or model is called on, one after the other: tensors, or arrays. A merging layer takes a list."""
+    merges = getattr(operation, "_row", {}).get("merges", False)
+    if merges and not isinstance(inputs, (list, tuple)):
+        raise ValueError(f"{owner}: A merge layer should be called on a list of inputs. Received: {_told(inputs)}")
+    if is_symbolic(inputs):
+        return flat(inputs)
+    return list(inputs) if merges else [inputs]
+
+
 def call(operation, inputs, owner: str = ""):
     """Call a layer or a model on tensors: a new node. Returns its tensor, or the list of them."""
-    tensors = flat(inputs)
+    tensors = check_inputs(operation, inputs, owner or f"layer {operation.name}")
     for tensor in tensors:
         if not isinstance(tensor, KerasTensor):
             raise ValueError(f"layer {operation.name}: found {_told(tensor)} among its inputs; expected KerasTensors alone")

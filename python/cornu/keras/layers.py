@@ -270,18 +270,16 @@ class Layer(Configured):
         return {"class_name": self._row["class_name"], "config": config}
 
     def __call__(self, inputs, *args, training=None, mask=None, **kwargs):
-        """On tensors: their outputs' tensor. On an array: outputs, as Sequential.predict computes them."""
+        """On tensors: their outputs' tensor. On arrays: outputs, as Model.predict computes them."""
         if args or kwargs or mask is not None:
             told = "mask" if mask is not None else next(iter(kwargs), "a second argument")
             raise NotImplementedError(f"layer {self.name}: called with {told} is not in cornu; it takes tensors alone")
         check_training(self, training)
         if is_symbolic(inputs):
             return call(self, inputs)
-        from .models import Sequential
+        from .models import ArrayCall
 
-        if self._row["merges"]:
-            raise NotImplementedError(f"layer {self.name}: called on arrays is not in cornu; Model.predict computes numbers")
-        return Sequential([self]).predict_on_batch(inputs)
+        return ArrayCall(self, inputs).outputs_of_call()
 
     def _first_node(self, which: str) -> Node:
         if not self._inbound_nodes:

@@ -24,7 +24,7 @@ from ._native_data import check_names
 from ._runs import FitRun, TestRun, callback_list
 from ._sequential import Chain
 from ._summary import with_trainable
-from ._tensors import call, is_symbolic
+from ._tensors import call, check_inputs, is_symbolic
 from ._tf2 import ANY, as_metrics, takes
 from . import losses as losses_module
 from . import metrics as metrics_module
@@ -655,6 +655,33 @@ class Sequential(Chain, Model):
         for layer in config["layers"]:
             model.add(_operation_of(layer))
         return model
+
+
+class ArrayCall(Model):
+    """A call of a layer on arrays. The layer gets weights by it, but no node: networks of tensors know nothing of it."""
+
+    def __init__(self, layer: Layer, inputs):
+        what = f"layer {layer.name}"
+        arrays = [_data.array_of(array, what) for array in check_inputs(layer, inputs, what)]
+        samples = [array.shape[1:] for array in arrays]
+        layer._settle(samples, what)
+        self._begin_model(layer.name, True)
+        self._begin_network()
+        self._layer, self._arrays = layer, arrays
+        self._inputs = [InputLayer(sample, name=f"{layer.name} input {number}") for number, sample in enumerate(samples)]
+
+    def outputs_of_call(self) -> np.ndarray:
+        """The numbers."""
+        return self.predict_on_batch(self._arrays if len(self._arrays) > 1 else self._arrays[0])
+
+    def _members(self) -> list:
+        return [self._layer]
+
+    def _inputs_alone(self, calls) -> list:
+        return [source for given in self._inputs for source in given._expand([], False, calls)]
+
+    def _expand(self, sources: list, listed: bool, calls) -> list:
+        return self._layer._expand(sources, self._layer._row["merges"], calls)
 
 
 def _operation_of(config: dict):
