@@ -41,6 +41,7 @@ logging.getLogger("tensorflow").setLevel(logging.ERROR)  # it finds that six net
 LOSS_LIMIT, WEIGHT_LIMIT, PREDICTION_LIMIT = 1e-5, 1e-4, 1e-4
 MARGIN, DRAWS_MOST = 1e-5, 1000  # DRAWS_MOST: samples looked at for one that is taken
 RESNET_STEPS = 5
+RESNET_SCALE = 0.5  # of its weights at least: a bias before batch normalization is nothing but rounding
 OPTIMIZERS = {"sgd": {"learning_rate": 0.01}, "adam": {"epsilon": 1e-4},
               "adam, slow": {"epsilon": 1e-4, "learning_rate": 1e-4}}
 CATEGORICAL, SPARSE = "categorical_crossentropy", "sparse_categorical_crossentropy"
@@ -154,9 +155,9 @@ def named_weights(model):
     return {f"{layer.name}/{w.name}": w for layer in model.layers for w in layer.weights}
 
 
-def difference(a, b):
-    """Largest |difference| over the largest |b|, of 0.5 at least: a bias before batch normalization is rounding."""
-    return float(np.max(np.abs(np.asarray(a, np.float64) - b)) / max(np.max(np.abs(b)), 0.5))
+def difference(a, b, least=0.0):
+    """Largest |difference| over the largest |b|, or over `least` where that is larger."""
+    return float(np.max(np.abs(np.asarray(a, np.float64) - b)) / max(np.max(np.abs(b)), least))
 
 
 def draw_batch(model, source, batch):
@@ -234,7 +235,7 @@ def compare(network, options, folder):
     """For each device in turn the columns of the table, name -> (found, limit), and how many samples were looked at
     for one. Keras trains once."""
     shape, classes, batch, optimizer, loss, stack = network
-    steps = min(options.steps, RESNET_STEPS) if stack is resnet20 else options.steps
+    steps, scale = (min(options.steps, RESNET_STEPS), RESNET_SCALE) if stack is resnet20 else (options.steps, 0)
     source = Samples(np.random.default_rng(options.seed), shape, classes, as_bytes=batch > 8)
     model = make_model(network, options.seed)
     initial = {key: w.numpy() for key, w in named_weights(model).items()}
@@ -261,7 +262,7 @@ def compare(network, options, folder):
         read_back.compile(loss=loss)
         keras_loss = read_back.evaluate(seen, y_test, verbose=0, return_dict=True)["loss"]
         yield {"loss": (float(np.max(np.abs(own_losses - losses) / np.abs(losses))), LOSS_LIMIT),
-               "weights": (max(difference(weights[key], expected[key]) for key in expected), WEIGHT_LIMIT),
+               "weights": (max(difference(weights[key], expected[key], scale) for key in expected), WEIGHT_LIMIT),
                "predict": (difference(read_back.predict(seen, verbose=0), predicted), PREDICTION_LIMIT),
                # printed with four decimals
                "evaluate": (abs(own_loss - keras_loss), 1e-4 + LOSS_LIMIT * abs(keras_loss))}, drawn
