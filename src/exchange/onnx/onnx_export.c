@@ -680,9 +680,9 @@ static cornu_status read_samples(const onnx_export *e, double *scale, standardiz
     return CORNU_OK;
 }
 
-/* The graph's input: what the network sees, or with `preprocess` uint8 pixels and all that becomes
-   of them before that. */
-static void onnx_add_input(onnx_export *e, bool preprocess)
+/* The graph's one input: what the network sees, or with `preprocess` uint8 pixels and all that
+   becomes of them before that. */
+static void add_one_input(onnx_export *e, bool preprocess)
 {
     const shape *s = &e->plan->model->input;
     onnx_graph_input(e->graph, ONNX_INPUT, preprocess ? ONNX_UINT8 : ONNX_FLOAT, s->dim, s->rank);
@@ -704,6 +704,54 @@ static void onnx_add_input(onnx_export *e, bool preprocess)
     if (st.featurewise_center)
         x = add_featurewise(e, &st, x);
     e->values[e->plan->input].plain = x;
+}
+
+/* Does the operation take one of several inputs out of the rows of samples? */
+static bool takes_input(const plan *p, const op *o)
+{
+    return p->model->input_count > 1 && o->kind == OP_SLICE && o->in[0] == p->input;
+}
+
+/* Does it put one of several outputs into the rows of predictions? */
+static bool gives_output(const plan *p, const op *o)
+{
+    return p->model->output_count > 1 && o->kind == OP_INSERT && o->out[0] == p->output;
+}
+
+/* The name of one of several inputs or outputs: its layer's, unless another value has that. */
+static const char *end_name(onnx_export *e, const char *name)
+{
+    bool taken = strcmp(name, ONNX_INPUT) == 0 || strcmp(name, ONNX_OUTPUT) == 0;
+    for (tensor_ref t = 0; t < e->plan->tensor_count; t++)
+        taken |= strcmp(e->plan->tensors[t].name, name) == 0;
+    return taken ? onnx_name(e, name, "value") : name;
+}
+
+/* Several inputs have their layers' names. A slice of the rows is such an input, and so is the same
+   in the input's own shape. */
+static void add_input(onnx_export *e, const op *slice, int input)
+{
+    const cornu_model *m = e->plan->model;
+    const shape *s = model_input_shape(m, input);
+    const char *name = end_name(e, model_input_name(m, input));
+    const tensor_ref row = slice->out[0];
+    onnx_graph_input(e->graph, name, ONNX_FLOAT, s->dim, s->rank);
+    e->values[row].plain = name;
+    if (s->rank > 1)
+        e->values[row + 1].plain = name;
+}
+
+static void add_inputs(onnx_export *e, bool preprocess)
+{
+    const plan *p = e->plan;
+    int input = 0;
+    if (p->model->input_count == 1) {
+        add_one_input(e, preprocess);
+        return;
+    }
+    for (int i = 0; i < p->op_count; i++)
+        if (takes_input(p, &p->ops[i]))
+            add_input(e, &p->ops[i], input++);
 }
 
 /* ---- the graph -------------------------------------------------------------------------- */
@@ -734,23 +782,59 @@ static cornu_status add_metadata(onnx_export *e, const cornu_export_options *opt
     return CORNU_OK;
 }
 
-static cornu_status build(onnx_export *e, const cornu_export_options *options)
+/* An output, which the plan has as a row, in its own shape and under its name. */
+static void add_output(onnx_export *e, const op *insert, int output)
+{
+    const cornu_model *m = e->plan->model;
+    const shape *s = model_output_shape(m, output);
+    const char *name = end_name(e, model_output_name(m, output));
+    const tensor_ref row = insert->in[0], whole = tensor_of(e, row)->alias;
+    const int64_t rank = s->rank + 1;
+    shape full = {.rank = s->rank + 1, .dim = {e->plan->batch}};
+    memcpy(full.dim + 1, s->dim, sizeof full.dim - sizeof *full.dim);
+    onnx_graph_output(e->graph, name, ONNX_FLOAT, s->dim, s->rank);
+    if (s->rank == 1 || (whole != NO_TENSOR && shape_equal(&tensor_of(e, whole)->shape, &full))) {
+        onnx_apply(e, "Identity", onnx_plain(e, s->rank == 1 ? row : whole), NULL, name);
+        return;
+    }
+    const char *sizes = onnx_name(e, name, "shape");
+    int64_t *size = onnx_graph_new_tensor(e->graph, sizes, ONNX_INT64, &rank, 1);
+    for (int i = 1; size && i < rank; i++)
+        size[i] = full.dim[i];
+    onnx_apply(e, "Reshape", onnx_plain(e, row), sizes, name);
+}
+
+static void add_outputs(onnx_export *e)
 {
     const plan *p = e->plan;
     const shape *out = &p->model->output;
-    if (p->model->input_count > 1 || p->model->output_count > 1)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "ONNX: found a model of %d inputs and %d outputs; expected one of each",
-                           p->model->input_count, p->model->output_count);
-    onnx_add_input(e, options->preprocess);
+    int output = 0;
     for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind != OP_GATHER)
-            onnx_add_operation(e, &p->ops[i]);
+        if (gives_output(p, &p->ops[i]))
+            add_output(e, &p->ops[i], output++);
+    if (p->model->output_count > 1)
+        return;
     const char *y = onnx_plain(e, p->output);
-    TRY(e->status);
-    if (strcmp(y, ONNX_OUTPUT) != 0) /* no operation at all */
+    if (e->status == CORNU_OK && strcmp(y, ONNX_OUTPUT) != 0) /* no operation at all */
         onnx_apply(e, "Identity", y, NULL, ONNX_OUTPUT);
     onnx_graph_output(e->graph, ONNX_OUTPUT, ONNX_FLOAT, out->dim, out->rank);
+}
+
+static cornu_status build(onnx_export *e, const cornu_export_options *options)
+{
+    const plan *p = e->plan;
+    if (p->model->input_count > 1 && options->preprocess)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "ONNX: preprocess: found a model of %d inputs; expected one",
+                           p->model->input_count);
+    add_inputs(e, options->preprocess);
+    for (int i = 0; i < p->op_count; i++) {
+        const op *o = &p->ops[i];
+        if (o->kind != OP_GATHER && !takes_input(p, o) && !gives_output(p, o))
+            onnx_add_operation(e, o);
+    }
+    add_outputs(e);
+    TRY(e->status);
     return add_metadata(e, options);
 }
 

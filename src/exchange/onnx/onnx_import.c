@@ -66,21 +66,36 @@ static cornu_status check_model(const Onnx__ModelProto *m, const char *path, int
     return check_constants(m->graph, path);
 }
 
-/* The one input that is no constant (older files list those, too). */
-static cornu_status find_input(const onnx_import *im, const Onnx__ValueInfoProto **out)
+/* The inputs that are no constants (older files list those, too), and the outputs. */
+static cornu_status find_ends(onnx_import *im, const Onnx__ValueInfoProto **inputs)
 {
     const Onnx__GraphProto *g = im->graph;
-    *out = NULL;
     size_t count = 0;
-    for (size_t i = 0; i < g->n_input && g->n_input <= CONSTANTS_MOST; i++)
-        if (g->input[i]->name && !onnx_constant_of(im, g->input[i]->name)) {
-            *out = g->input[i];
-            count++;
+    bool fits = g->n_input <= CONSTANTS_MOST && g->n_output >= 1 && g->n_output <= MODEL_ENDS_MAX;
+    for (size_t i = 0; fits && i < g->n_input; i++) {
+        if (!g->input[i]->name || onnx_constant_of(im, g->input[i]->name))
+            continue;
+        if (count < MODEL_ENDS_MAX) {
+            inputs[count] = g->input[i];
+            im->inputs[count].name = g->input[i]->name;
         }
-    if (count != 1 || g->n_output != 1 || !g->output[0]->name)
+        count++;
+    }
+    for (size_t i = 0; fits && i < g->n_output; i++)
+        fits = g->output[i]->name != NULL;
+    if (!fits || count < 1 || count > MODEL_ENDS_MAX)
         return status_fail(CORNU_UNSUPPORTED,
-                           "%s: found %zu inputs and %zu outputs; expected one of each", im->path,
-                           count, g->n_output);
+                           "%s: found %zu inputs and %zu outputs; expected 1 to %d of each, with "
+                           "names",
+                           im->path, fits ? count : g->n_input, g->n_output, MODEL_ENDS_MAX);
+    im->input_count = (int)count;
+    im->output_count = (int)g->n_output;
+    for (int i = 0; i < im->input_count; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(im->inputs[i].name, im->inputs[k].name) == 0)
+                return status_fail(CORNU_UNSUPPORTED,
+                                   "%s: found the input %.200s twice; expected different names",
+                                   im->path, im->inputs[i].name);
     return CORNU_OK;
 }
 
@@ -102,9 +117,9 @@ static bool wants_channels_first(const char *kind)
     return false;
 }
 
-/* *out: are the input images channels first? A step needs this order, and none between the input
-   and it changes it. */
-static cornu_status find_order(const onnx_import *im, bool *out)
+/* *out: are the images of this input channels first? A step needs this order, and none between the
+   input and it changes it. */
+static cornu_status find_order(const onnx_import *im, int input, bool *out)
 {
     bool *as_input; /* of each step: its result has the input's order */
     TRY(memory_new((size_t)im->step_count + 1, sizeof *as_input, "ONNX", &as_input));
@@ -113,7 +128,8 @@ static cornu_status find_order(const onnx_import *im, bool *out)
         const onnx_step *s = &im->steps[i];
         const char *kind = s->node->op_type ? s->node->op_type : "";
         for (size_t k = 0; k < s->node->n_input && s->needed; k++)
-            as_input[i] |= s->from[k] == ONNX_INPUT || (s->from[k] >= 0 && as_input[s->from[k]]);
+            as_input[i] |=
+                s->from[k] == ONNX_INPUT - input || (s->from[k] >= 0 && as_input[s->from[k]]);
         *out = as_input[i] && wants_channels_first(kind);
         as_input[i] &= !reorders(kind);
     }
@@ -121,7 +137,9 @@ static cornu_status find_order(const onnx_import *im, bool *out)
     return CORNU_OK;
 }
 
-static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *input)
+/* The shape of one sample in cornu's order, and which order the file has. */
+static cornu_status read_input(onnx_import *im, const Onnx__ValueInfoProto *input, int number,
+                               shape *out)
 {
     const Onnx__TypeProto__Tensor *t = input->type ? input->type->tensor_type : NULL;
     const Onnx__TensorShapeProto *s = t ? t->shape : NULL;
@@ -138,15 +156,38 @@ static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto *inpu
                            "behind the batch, of floats or bytes; expected one",
                            im->path, input->name, SHAPE_MAX - 1);
     bool first;
-    TRY(find_order(im, &first));
+    TRY(find_order(im, number, &first));
     if (rank == 3 && first) {
         const int64_t turned[3] = {dim[1], dim[2], dim[0]};
         memcpy(dim, turned, sizeof turned);
-        im->input.order = ORDER_FIRST;
+        im->inputs[number].order = ORDER_FIRST;
     }
-    im->batch = s->dim[0]->has_dim_value ? s->dim[0]->dim_value : 0;
-    TRY(cornu_model_new(dim, rank, &im->model));
-    im->input.shape = im->model->input;
+    const int64_t batch = s->dim[0]->has_dim_value ? s->dim[0]->dim_value : 0;
+    im->batch = number == 0 || batch == im->batch ? batch : 0;
+    *out = (shape){.rank = rank};
+    memcpy(out->dim, dim, (size_t)rank * sizeof *dim);
+    return CORNU_OK;
+}
+
+/* Several inputs keep their names, as callers tell them apart by these. */
+static cornu_status add_input(onnx_import *im, const Onnx__ValueInfoProto *input, int number)
+{
+    shape s;
+    TRY(read_input(im, input, number, &s));
+    const char *name = im->input_count > 1 ? input->name : NULL;
+    cornu_status status = model_add_input(im->model, name, &s);
+    if (status != CORNU_OK)
+        return status_prefix(status, "%s: input %.200s", im->path, input->name);
+    im->inputs[number].node = im->model->node_count - 1;
+    im->inputs[number].shape = *model_input_shape(im->model, number);
+    return CORNU_OK;
+}
+
+static cornu_status make_model(onnx_import *im, const Onnx__ValueInfoProto **inputs)
+{
+    TRY(model_new("sequential", NULL, &im->model));
+    for (int i = 0; i < im->input_count; i++)
+        TRY(add_input(im, inputs[i], i));
     return CORNU_OK;
 }
 
@@ -218,26 +259,73 @@ static cornu_status read_metadata(const onnx_import *im, const Onnx__ModelProto 
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
+/* Is the node an input, or an output before this one? */
+static bool is_end(const onnx_import *im, const int *nodes, int output, int node)
+{
+    for (int i = 0; i < im->input_count; i++)
+        if (im->inputs[i].node == node)
+            return true;
+    for (int i = 0; i < output; i++)
+        if (nodes[i] == node)
+            return true;
+    return false;
+}
+
+/* Outputs that are inputs, or twice there, are those of layers that do nothing: a model's are
+   layers, each another one. */
+static cornu_status choose_outputs(onnx_import *im)
+{
+    int nodes[MODEL_ENDS_MAX];
+    for (int i = 0; i < im->output_count; i++) {
+        im->x = *onnx_value_from(im, im->outputs[i]);
+        if (im->x.order == ORDER_FLAT || im->x.order == ORDER_SWAPPED)
+            return status_fail(
+                CORNU_UNSUPPORTED, "%s: found the output %s, %s; expected rows, matrices or images",
+                im->path, im->graph->output[i]->name,
+                im->x.order == ORDER_FLAT ? "an image flattened channels first"
+                                          : "a matrix whose dimensions were exchanged");
+        if (is_end(im, nodes, i, im->x.node))
+            TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
+        nodes[i] = im->x.node;
+    }
+    if (im->output_count == 1)
+        return CORNU_OK;
+    return model_choose_outputs(im->model, NULL, nodes, im->output_count);
+}
+
+/* In a model each input leads to an output. */
+static cornu_status check_inputs(const onnx_import *im)
+{
+    bool read[MODEL_ENDS_MAX] = {false};
+    for (int i = 0; i < im->output_count; i++)
+        if (im->outputs[i] <= ONNX_INPUT)
+            read[ONNX_INPUT - im->outputs[i]] = true;
+    for (int i = 0; i < im->step_count; i++)
+        for (size_t k = 0; k < im->steps[i].node->n_input && im->steps[i].needed; k++)
+            if (im->steps[i].from[k] <= ONNX_INPUT)
+                read[ONNX_INPUT - im->steps[i].from[k]] = true;
+    for (int i = 0; i < im->input_count; i++)
+        if (!read[i])
+            return status_fail(CORNU_UNSUPPORTED,
+                               "%s: input %.200s: found no output that depends on it; expected "
+                               "inputs that lead to outputs",
+                               im->path, im->inputs[i].name);
+    return CORNU_OK;
+}
+
 static cornu_status walk(onnx_import *im, const Onnx__ModelProto *m)
 {
-    const Onnx__ValueInfoProto *input;
-    TRY(find_input(im, &input));
-    im->input.name = input->name;
+    const Onnx__ValueInfoProto *inputs[MODEL_ENDS_MAX];
+    TRY(find_ends(im, inputs));
     TRY(onnx_list_steps(im));
-    TRY(make_model(im, input));
+    TRY(check_inputs(im));
+    TRY(make_model(im, inputs));
     for (im->at = 0; im->at < im->step_count; im->at++) {
         im->last = im->at;
         if (im->steps[im->at].needed && !im->steps[im->at].joined)
             TRY(onnx_import_node(im));
     }
-    im->x = im->output == ONNX_INPUT ? im->input : im->steps[im->output].value;
-    if (im->x.order == ORDER_FLAT)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "%s: found the output %s, an image flattened channels first; expected "
-                           "rows or an image",
-                           im->path, im->graph->output[0]->name);
-    if (im->model->layer_count == 1) /* an input without layers is not a network */
-        TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
+    TRY(choose_outputs(im));
     TRY(model_check_graph(im->model));
     TRY(model_settle(im->model));
     TRY(fill_weights(im));

@@ -14,8 +14,9 @@
 /* The order of a result's elements, compared with cornu's. */
 typedef enum value_order {
     ORDER_PLAIN,
-    ORDER_FIRST, /* an image, channels first; cornu's are channels last */
-    ORDER_FLAT   /* such an image flattened: the weights after it are rearranged */
+    ORDER_FIRST,  /* an image, channels first; cornu's are channels last */
+    ORDER_FLAT,   /* such an image flattened: the weights after it are rearranged */
+    ORDER_SWAPPED /* a matrix whose two dimensions were exchanged: for a product */
 } value_order;
 
 /* A result of the graph, as the model has it. */
@@ -32,11 +33,13 @@ typedef struct onnx_step {
     const Onnx__NodeProto *node;
     const int *from;     /* [node->n_input] the step that makes this input, or one of those below */
     int readers, reader; /* how many inputs and outputs are its result; the last step of those */
-    bool needed;         /* the graph's output depends on it */
+    bool needed;         /* an output of the graph depends on it */
     bool joined;         /* it has become part of the layer of a step before */
     onnx_value value;    /* its result, once it is a layer */
 } onnx_step;
-enum { ONNX_INPUT = -1, ONNX_OTHER = -2 }; /* OTHER: a constant, or no earlier node's result */
+/* A constant, or no earlier node's result; and the graph's inputs: the first, and those after it
+   count downwards. */
+enum { ONNX_OTHER = -1, ONNX_INPUT = -2 };
 
 /* The source of the values of one of the model's variables. */
 typedef struct weight_source {
@@ -50,15 +53,17 @@ typedef struct onnx_import {
     const char *path;
     const Onnx__GraphProto *graph;
     int64_t opset;    /* which version of the operators the nodes mean */
-    int64_t batch;    /* the input's, where it is fixed; else 0 */
+    int64_t batch;    /* the inputs', where it is fixed; else 0 */
     onnx_step *steps; /* in order */
     int *froms;       /* their `from` */
     int step_count;
-    int at, last; /* the current step, and the last one that joined its layer */
-    int output;   /* the step that makes the graph's output, or ONNX_INPUT */
+    int at, last;                /* the current step, and the last one that joined its layer */
+    int outputs[MODEL_ENDS_MAX]; /* the step that makes each of the graph's, or an input */
+    int output_count;
     cornu_model *model;
-    onnx_value input; /* the graph's */
-    onnx_value x;     /* what the current step reads first, then what its layers made of it */
+    onnx_value inputs[MODEL_ENDS_MAX]; /* the graph's */
+    int input_count;
+    onnx_value x; /* what the current step reads first, then what its layers made of it */
     weight_source *sources;
     size_t source_count, source_capacity;
     int64_t room; /* floats that weights may still take: a constant may be read by many nodes */
@@ -72,13 +77,14 @@ cornu_status onnx_import_fail(const onnx_import *im, const char *format, ...)
 
 /* ---- the graph's steps (onnx_import_steps.c) ---- */
 
-/* List the steps, and what each reads; im->input has a name. */
+/* List the steps, and what each reads; the inputs have their names. */
 cornu_status onnx_list_steps(onnx_import *im);
 const Onnx__NodeProto *onnx_node_at(const onnx_import *im);
 /* Is this input of the current step the result of one before, or the graph's input? */
 bool onnx_is_computed(const onnx_import *im, size_t input);
-/* The value of such an input. */
+/* The value of such an input; and of a step, or an input of the graph. */
 const onnx_value *onnx_value_of(const onnx_import *im, size_t input);
+const onnx_value *onnx_value_from(const onnx_import *im, int from);
 /* The step that alone reads the result of step `of`, if it is an operator `kind` with that among
    its first two inputs; *other: the name of the other one, or "". Else -1. */
 int onnx_reader(const onnx_import *im, int of, const char *kind, const char **other);
@@ -100,6 +106,8 @@ cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, con
 /* An operator on results of steps before: Add, Sum, Max, ... */
 cornu_status onnx_import_merge(onnx_import *im);
 cornu_status onnx_import_concat(onnx_import *im);
+/* MatMul of two results, whose first is x: a Dot. */
+cornu_status onnx_import_product(onnx_import *im);
 
 /* ---- messages (onnx_import_messages.c) ---- */
 

@@ -30,6 +30,7 @@ static const char *order_name(const onnx_value *v)
         [ORDER_PLAIN] = "the file's",
         [ORDER_FIRST] = "of an image, channels first",
         [ORDER_FLAT] = "of an image that was flattened channels first",
+        [ORDER_SWAPPED] = "of a matrix whose dimensions were exchanged",
     };
     return names[v->order];
 }
@@ -121,4 +122,31 @@ cornu_status onnx_import_concat(onnx_import *im)
     if (n->n_input == 1)
         return onnx_done(im);
     return add_merge(im, "Concatenate", im->x.order == ORDER_FIRST ? images[axis] : (int)axis);
+}
+
+/* ---- products ----------------------------------------------------------------------------- */
+
+/* The axis of a factor of a product of matrices, as Dot has it, along which products are added. */
+static int summed_axis(const onnx_value *v, bool is_first)
+{
+    return (v->order == ORDER_SWAPPED) == is_first ? 1 : 2;
+}
+
+cornu_status onnx_import_product(onnx_import *im)
+{
+    int nodes[2], axes[2];
+    for (int i = 0; i < 2; i++) {
+        const onnx_value *v = onnx_value_of(im, (size_t)i);
+        if (v->shape.rank != 2 || (v->order != ORDER_PLAIN && v->order != ORDER_SWAPPED))
+            return onnx_import_fail(im,
+                                    "found %.200s of %d dimensions, in the order %s; expected a "
+                                    "product of two results that are matrices (batch, rows, "
+                                    "columns), or of one and a constant",
+                                    v->name, v->shape.rank + 1, order_name(v));
+        nodes[i] = v->node;
+        axes[i] = summed_axis(v, i == 0);
+    }
+    TRY(onnx_add_layer_on(im, nodes, 2, "Dot", "{axes: [%d, %d]}", axes[0], axes[1]));
+    im->x.order = ORDER_PLAIN;
+    return onnx_done(im);
 }

@@ -403,9 +403,14 @@ static cornu_status import_gemm(onnx_import *im)
 
 static cornu_status import_matmul(onnx_import *im)
 {
+    if (onnx_is_computed(im, 1))
+        return onnx_import_product(im);
     const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(node(im), 1));
-    if (im->x.order == ORDER_FIRST)
-        return onnx_import_fail(im, "found an image with its channels first; expected another");
+    if (im->x.order == ORDER_FIRST || im->x.order == ORDER_SWAPPED)
+        return onnx_import_fail(im, "found %s; expected another order",
+                                im->x.order == ORDER_FIRST
+                                    ? "an image with its channels first"
+                                    : "a matrix whose dimensions were exchanged");
     int sum = -1;
     const char *bias =
         onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1, &sum) : "";
@@ -576,10 +581,31 @@ static cornu_status import_squeeze(onnx_import *im)
     return flatten(im);
 }
 
+/* A matrix whose dimensions are exchanged is for a product, whose layer reads it as it was. */
+static cornu_status import_swap(onnx_import *im)
+{
+    int64_t perm[3] = {0, 1, 2}; /* of the two, the batch first */
+    if (onnx_attribute(node(im), "perm"))
+        TRY(onnx_ints(im, "perm", 3, 0, 2, perm));
+    else
+        perm[0] = 2;
+    if (perm[0] != 0)
+        return onnx_import_fail(im, "perm: found %lld first; expected 0, the batch",
+                                (long long)perm[0]);
+    if (perm[1] == 2 && perm[2] == 1)
+        im->x.order = im->x.order == ORDER_SWAPPED ? ORDER_PLAIN : ORDER_SWAPPED;
+    else if (perm[1] != 1 || perm[2] != 2)
+        return onnx_import_fail(im, "perm: found 0, %lld, %lld; expected each dimension once",
+                                (long long)perm[1], (long long)perm[2]);
+    return onnx_done(im);
+}
+
 static cornu_status import_transpose(onnx_import *im)
 {
     static const int64_t last[4] = {0, 2, 3, 1}, first[4] = {0, 3, 1, 2};
     int64_t perm[4] = {0};
+    if (im->x.shape.rank == 2)
+        return import_swap(im);
     TRY(onnx_ints(im, "perm", 4, 0, 3, perm));
     if (im->x.order == ORDER_FIRST && memcmp(perm, last, sizeof perm) == 0)
         im->x.order = ORDER_PLAIN;
@@ -788,6 +814,13 @@ static cornu_status choose_input(onnx_import *im, const operator_row *row)
                                 onnx_constant_of(im, onnx_input_name(n, 0)) ? "a constant"
                                                                             : "neither");
     im->x = *onnx_value_of(im, input);
+    const bool swaps = row->import == import_transpose || row->import == import_matmul ||
+                       row->import == import_nothing;
+    if (im->x.order == ORDER_SWAPPED && !swaps)
+        return onnx_import_fail(im,
+                                "found the input %.200s, a matrix whose dimensions were exchanged; "
+                                "expected it in a product of two results",
+                                im->x.name);
     return CORNU_OK;
 }
 

@@ -26,6 +26,15 @@ static int compare_name(const void *name, const void *at)
     return strcmp(name, ((const producer *)at)->name);
 }
 
+/* The graph's input of this name, as a step is told; ONNX_OTHER: there is none. */
+static int find_input(const onnx_import *im, const char *name)
+{
+    for (int i = 0; i < im->input_count; i++)
+        if (strcmp(name, im->inputs[i].name) == 0)
+            return ONNX_INPUT - i;
+    return ONNX_OTHER;
+}
+
 static cornu_status list_producers(onnx_import *im, producer *list, size_t *count)
 {
     *count = 0;
@@ -36,7 +45,7 @@ static cornu_status list_producers(onnx_import *im, producer *list, size_t *coun
     for (size_t i = 0; i < *count; i++) {
         im->at = list[i].step;
         if ((i > 0 && strcmp(list[i].name, list[i - 1].name) == 0) ||
-            strcmp(list[i].name, im->input.name) == 0)
+            find_input(im, list[i].name) != ONNX_OTHER)
             return onnx_import_fail(im,
                                     "found a result that another has the name of, %.200s; "
                                     "expected different names",
@@ -49,20 +58,23 @@ static cornu_status list_producers(onnx_import *im, producer *list, size_t *coun
 static int find_producer(const onnx_import *im, const char *name, int before, const producer *list,
                          size_t count)
 {
-    if (strcmp(name, im->input.name) == 0)
-        return ONNX_INPUT;
+    const int input = find_input(im, name);
+    if (input != ONNX_OTHER)
+        return input;
     const producer *p = bsearch(name, list, count, sizeof *list, compare_name);
     return p && p->step < before ? p->step : ONNX_OTHER;
 }
 
-/* What the graph's output depends on, and how often each result is read for it. */
+/* What the graph's outputs depend on, and how often each result is read for them. */
 static void find_readers(onnx_import *im)
 {
-    if (im->output >= 0) {
-        im->steps[im->output].needed = true;
-        im->steps[im->output].readers = 1;
-        im->steps[im->output].reader = im->step_count;
-    }
+    for (int i = 0; i < im->output_count; i++)
+        if (im->outputs[i] >= 0) {
+            onnx_step *made = &im->steps[im->outputs[i]];
+            made->needed = true;
+            made->readers++;
+            made->reader = im->step_count;
+        }
     for (int i = im->step_count - 1; i >= 0; i--) {
         const onnx_step *s = &im->steps[i];
         for (size_t k = 0; s->needed && k < s->node->n_input; k++) {
@@ -80,7 +92,6 @@ static cornu_status link_steps(onnx_import *im, producer *list)
 {
     size_t count;
     int *from = im->froms;
-    const char *output = im->graph->output[0]->name;
     TRY(list_producers(im, list, &count));
     for (int i = 0; i < im->step_count; i++) {
         const Onnx__NodeProto *n = im->steps[i].node;
@@ -88,12 +99,15 @@ static cornu_status link_steps(onnx_import *im, producer *list)
         for (size_t k = 0; k < n->n_input; k++)
             *from++ = find_producer(im, n->input[k], i, list, count);
     }
-    im->output = find_producer(im, output, im->step_count, list, count);
-    if (im->output == ONNX_OTHER)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "%s: found the output %.200s, which no node makes as its first result; "
-                           "expected the result of one",
-                           im->path, output);
+    for (int i = 0; i < im->output_count; i++) {
+        const char *output = im->graph->output[i]->name;
+        im->outputs[i] = find_producer(im, output, im->step_count, list, count);
+        if (im->outputs[i] == ONNX_OTHER)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "%s: found the output %.200s, which no node makes as its first "
+                               "result; expected the result of one",
+                               im->path, output);
+    }
     find_readers(im);
     return CORNU_OK;
 }
@@ -127,10 +141,14 @@ bool onnx_is_computed(const onnx_import *im, size_t input)
     return input < s->node->n_input && s->from[input] != ONNX_OTHER;
 }
 
+const onnx_value *onnx_value_from(const onnx_import *im, int from)
+{
+    return from >= 0 ? &im->steps[from].value : &im->inputs[ONNX_INPUT - from];
+}
+
 const onnx_value *onnx_value_of(const onnx_import *im, size_t input)
 {
-    const int from = im->steps[im->at].from[input];
-    return from == ONNX_INPUT ? &im->input : &im->steps[from].value;
+    return onnx_value_from(im, im->steps[im->at].from[input]);
 }
 
 int onnx_reader(const onnx_import *im, int of, const char *kind, const char **other)
