@@ -66,6 +66,28 @@ def test_a_layer_gives_its_first_output_though_nobody_held_it():
     assert keras.Model(begin, dense.output).predict(np.ones((3, 4)), verbose=0).shape == (3, 2)
 
 
+def test_automatic_names_of_models_are_kerass():
+    """Keras takes one for each chain that gets its shapes, and one more whenever its layers change."""
+    def functional():
+        begin = keras.Input((4,))
+        return keras.Model(begin, layers.Dense(4)(begin)).name
+
+    keras.backend.clear_session()
+    names = [functional()]
+    chain = keras.Sequential([keras.Input((4,)), layers.Dense(4), layers.Dense(4)])
+    for change in (lambda: None, lambda: chain.add(layers.Dense(4)), chain.pop):
+        change()
+        names.append(functional())
+    later = keras.Sequential([layers.Dense(4)])
+    later.add(layers.Dense(4))
+    for change in (lambda: None, lambda: later.build((None, 4)), lambda: later(keras.Input((4,))),
+                   lambda: keras.models.clone_model(later)):
+        change()
+        names.append(functional())
+    numbers = [0, 2, 4, 6, 7, 9, 10, 12]
+    assert names == [f"functional_{n}" if n else "functional" for n in numbers]
+
+
 def test_training_one_model_trains_the_other(net, samples):
     features = keras.Model(net.input, net.get_layer("sum").output)
     head = keras.Model(net.get_layer("sum").output, net.output)

@@ -1,4 +1,5 @@
 """A chain of layers."""
+from ._names import count_name
 from ._network import Calls, Network
 from ._tensors import KerasTensor, call
 from .layers import InputLayer, Layer
@@ -42,6 +43,13 @@ class Chain(Network):
         self._layers.append(layer)
         self._names.add(layer.name)
         self._forget()
+        if rebuild:
+            self._count_rebuilt()
+
+    def _count_rebuilt(self) -> None:
+        """Keras makes a Functional whenever a chain gets its shapes, which takes one of the automatic names."""
+        if self.built:
+            count_name("functional")
 
     def pop(self, rebuild=True) -> Layer:
         """Remove the last layer; returns it, with its weights."""
@@ -57,6 +65,8 @@ class Chain(Network):
                 owner._leave()
         self._forget()
         self._classes = []  # they were of its outputs
+        if rebuild:
+            self._count_rebuilt()
         return layer
 
     def _known_tensors(self) -> list[KerasTensor]:
@@ -104,6 +114,8 @@ class Chain(Network):
         except BaseException:
             self._input, self._tensors = before, []
             raise
+        if before is None:
+            self._count_rebuilt()
 
     def _settle(self, samples: list[tuple], owner: str) -> tuple:
         """The shape of its outputs, where it is called as a layer."""

@@ -641,7 +641,8 @@ class Sequential(Chain, Model):
         self._begin_model(name, trainable)
         self._begin_chain()
         for layer in layers or []:
-            self.add(layer)
+            self.add(layer, rebuild=False)
+        self._count_rebuilt()
 
     def get_config(self) -> dict:
         """Name and layers, as from_config takes them."""
@@ -655,7 +656,8 @@ class Sequential(Chain, Model):
         not_here("from_config: custom_objects", custom_objects or None, "it has the layers of its tables")
         model = cls(name=config.get("name"))
         for layer in config["layers"]:
-            model.add(_operation_of(layer))
+            model.add(_operation_of(layer), rebuild=False)
+        model._count_rebuilt()
         return model
 
 
@@ -736,6 +738,7 @@ def _network_of(config: dict) -> Model:
         else:
             model._layers.append(made)
             model._names.add(made.name)
+    model._count_rebuilt()
     return model
 
 
