@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS_MOST = 3, ELEMENTS_MOST = 1500 };
+enum { INPUTS_MOST = 3, OUTPUTS_MOST = 3, ENDS_MOST = 200, ELEMENTS_MOST = 1500 };
 
 typedef struct drawn {
     random_stream r;
@@ -171,22 +171,36 @@ static bool add_reshape(drawn *d, int x)
 
 /* ---- merging layers ----------------------------------------------------------------------- */
 
+/* Dot, whose options depend on shapes, has a function of its own. */
 static const layer_kind *pick_merge(drawn *d)
 {
     const layer_kind *found = NULL;
     int count = 0;
     for (const layer_kind *const *k = layer_kinds; *k; k++)
-        if ((*k)->merges && below(d, ++count) == 0)
+        if ((*k)->merges && strcmp((*k)->name, "Dot") != 0 && below(d, ++count) == 0)
             found = *k;
     return found;
 }
 
-/* One of the same shape, perhaps x itself; sometimes any: then the layer may refuse it. */
+static bool broadcasts(const shape *a, const shape *b)
+{
+    for (int i = 1; i <= a->rank && i <= b->rank; i++) {
+        const int64_t m = a->dim[a->rank - i], n = b->dim[b->rank - i];
+        if (m != n && m != 1 && n != 1)
+            return false;
+    }
+    return true;
+}
+
+/* One of the same shape, perhaps x itself, or of one that can be broadcast; sometimes any: then the
+   layer may refuse it. */
 static int pick_other(drawn *d, int x)
 {
+    const bool equal = chance(d, 70);
     for (int tries = 0; tries < 20; tries++) {
         const int node = pick_node(d);
-        if (chance(d, 5) || shape_equal(shape_of(d, node), shape_of(d, x)))
+        const shape *a = shape_of(d, node), *b = shape_of(d, x);
+        if (chance(d, 5) || (equal ? shape_equal(a, b) : broadcasts(a, b)))
             return node;
     }
     return x;
@@ -205,16 +219,47 @@ static bool add_merge(drawn *d, int x)
     }
     if (strcmp(kind->name, "Concatenate") == 0)
         snprintf(options, sizeof options, "{axis: %d}", chance(d, 60) ? -1 : between(d, 1, 3));
-    if (strcmp(kind->name, "Dot") == 0)
-        snprintf(options, sizeof options, "{axes: %d}", chance(d, 60) ? -1 : between(d, 1, 2));
     return append(d, kind->name, inputs, count, options);
+}
+
+/* x is repeated along its dimensions of 1, or repeats another. */
+static bool add_broadcast(drawn *d, int x)
+{
+    static const char *const kinds[] = {"Add",     "Average", "Subtract", "Multiply",
+                                        "Maximum", "Minimum", NULL};
+    const shape *s = shape_of(d, x);
+    char target[64] = "";
+    int64_t units = 1;
+    for (int i = below(d, s->rank); i < s->rank; i++) {
+        const int64_t n = chance(d, 50) ? 1 : s->dim[i];
+        snprintf(target + strlen(target), sizeof target - strlen(target), "%lld, ", (long long)n);
+        units *= n;
+    }
+    if (units > ELEMENTS_MOST || !add(d, x, "Flatten", "{}") ||
+        !add(d, last(d), "Dense", "{units: %d}", (int)units) ||
+        !add(d, last(d), "Reshape", "{target_shape: [%s]}", target))
+        return false;
+    const int made = last(d), order[2][2] = {{x, made}, {made, x}};
+    return append(d, one_of(d, kinds), order[below(d, 2)], 2, "{}");
+}
+
+/* A vector of one number is not normalized: its sign may be that of a rounding. */
+static bool add_dot(drawn *d, int x)
+{
+    const int other = pick_node(d), inputs[] = {x, other};
+    const int axis = between(d, 1, shape_of(d, x)->rank);
+    char options[64];
+    snprintf(options, sizeof options, "{axes: [%d, %d], normalize: %s}", axis,
+             between(d, 1, shape_of(d, other)->rank),
+             chance(d, 30) && shape_of(d, x)->dim[axis - 1] > 1 ? "true" : "false");
+    return append(d, "Dot", inputs, 2, options);
 }
 
 /* A layer on one input is called again, with its weights, if they fit. */
 static bool call_again(drawn *d, int x)
 {
     layer *l = d->m->layers[below(d, d->m->layer_count)];
-    const bool one = !l->kind->merges && l->kind->emit;
+    const bool one = !l->kind->merges && l->kind->emit; /* not an input */
     return one && model_call_again(d->m, l, NULL, NULL, &x, 1) == CORNU_OK;
 }
 
@@ -227,8 +272,9 @@ static void add_one(drawn *d)
     static add_function *const of_images[] = {add_conv,  add_conv,    add_square_conv, add_pool,
                                               add_pool,  add_padding, add_global_pool, add_norm,
                                               add_merge, add_dense,   add_merge};
-    static add_function *const of_any[] = {add_dense, add_norm,  add_plain,  add_activation,
-                                           add_merge, add_merge, add_reshape};
+    static add_function *const of_any[] = {add_dense,      add_norm,  add_plain,
+                                           add_activation, add_merge, add_merge,
+                                           add_reshape,    add_dot,   add_broadcast};
     const int x = pick_node(d);
     const bool image = shape_of(d, x)->rank == 3 && chance(d, 75);
     add_function *f = image ? of_images[below(d, sizeof of_images / sizeof *of_images)]
@@ -247,27 +293,91 @@ static bool is_read(const cornu_model *m, int node)
     return false;
 }
 
-/* What no layer reads becomes rows, and their sum or mean is what the last layer reads. */
-static void finish(drawn *d)
+/* Rows of any node. */
+static int add_rows(drawn *d, int x)
 {
-    int ends[100], count = 0;
-    const int before = d->m->node_count;
-    for (int i = 0; i < before; i++) {
-        int x = i;
-        if (is_read(d->m, i))
-            continue;
-        if (shape_of(d, i)->rank == 3 && chance(d, 40) &&
-            add(d, i, "GlobalAveragePooling2D", "{keepdims: false}"))
-            x = last(d);
-        else if (shape_of(d, i)->rank > 1 && add(d, i, "Flatten", "{}"))
-            x = last(d);
-        if (!add(d, x, "Dense", "{units: 4, activation: %s}", chance(d, 50) ? "tanh" : "linear"))
-            fail_msg("%s", cornu_last_error());
-        ends[count++] = last(d);
-    }
-    if (count > 1 && !append(d, chance(d, 50) ? "Add" : "Average", ends, count, "{}"))
+    if (shape_of(d, x)->rank == 3 && chance(d, 40) &&
+        add(d, x, "GlobalAveragePooling2D", "{keepdims: false}"))
+        x = last(d);
+    else if (shape_of(d, x)->rank > 1 && add(d, x, "Flatten", "{}"))
+        x = last(d);
+    if (!add(d, x, "Dense", "{units: 4, activation: %s}", chance(d, 50) ? "tanh" : "linear"))
         fail_msg("%s", cornu_last_error());
-    add(d, last(d), "Dense", "{units: 3, activation: %s}", chance(d, 50) ? "softmax" : "linear");
+    return last(d);
+}
+
+/* An output: the sum or mean of rows of these nodes, and a layer on it; of one node sometimes a
+   layer on all its dimensions. */
+static int add_output(drawn *d, const int *ends, int count)
+{
+    int rows[ENDS_MOST], x;
+    if (count == 1 && chance(d, 30) && add(d, ends[0], "Dense", "{units: 2, activation: softmax}"))
+        return last(d);
+    for (int i = 0; i < count; i++)
+        rows[i] = add_rows(d, ends[i]);
+    x = rows[0];
+    if (count > 1) {
+        if (!append(d, chance(d, 50) ? "Add" : "Average", rows, count, "{}"))
+            fail_msg("%s", cornu_last_error());
+        x = last(d);
+    }
+    add(d, x, "Dense", "{units: 3, activation: %s}", chance(d, 50) ? "softmax" : "linear");
+    return last(d);
+}
+
+/* What no layer reads leads to one of the outputs; one for which nothing is left is another layer's
+   output, or a layer on that. */
+static void finish(drawn *d, int outputs)
+{
+    int ends[OUTPUTS_MOST][ENDS_MOST], counts[OUTPUTS_MOST] = {0}, nodes[OUTPUTS_MOST];
+    const int before = d->m->node_count;
+    int turn = 0;
+    for (int i = 0; i < before; i++)
+        if (!is_read(d->m, i)) {
+            const int k = turn < outputs ? turn : below(d, outputs);
+            ends[k][counts[k]++] = i;
+            turn++;
+        }
+    for (int k = 0; k < outputs; k++) {
+        const int inner = before - 1 - k; /* of several outputs each another one */
+        if (counts[k] == 0 && inner >= d->m->input_count && chance(d, 50)) {
+            nodes[k] = inner;
+            continue;
+        }
+        if (counts[k] == 0)
+            ends[k][counts[k]++] = pick_node(d);
+        nodes[k] = add_output(d, ends[k], counts[k]);
+    }
+    expect_ok(model_choose_outputs(d->m, NULL, nodes, outputs));
+}
+
+/* Some layers are frozen, but never all. */
+static void freeze(drawn *d)
+{
+    const int percent = chance(d, 40) ? between(d, 5, 60) : 0;
+    const layer *last_one = d->m->nodes[d->m->outputs[0].node].layer;
+    for (int i = 0; i < d->m->layer_count; i++)
+        if (d->m->layers[i] != last_one && chance(d, percent))
+            expect_ok(cornu_model_set_trainable(d->m, d->m->layers[i]->name, false));
+}
+
+/* A loss for each output, of class numbers only under a softmax, and a weight. */
+static void compile(drawn *d)
+{
+    static const char *const values[] = {"mean_squared_error", "mean_absolute_error", NULL};
+    static const char *const classes[] = {"sparse_categorical_crossentropy", "mean_squared_error",
+                                          NULL};
+    char losses[256] = "", weights[64] = "", section[512];
+    for (int i = 0; i < d->m->output_count; i++) {
+        const bool softmax = i == 0 && model_output_activation(d->m) == ACTIVATION_SOFTMAX;
+        snprintf(losses + strlen(losses), sizeof losses - strlen(losses), "%s, ",
+                 one_of(d, softmax ? classes : values));
+        snprintf(weights + strlen(weights), sizeof weights - strlen(weights), "%d.5, ",
+                 below(d, 2));
+    }
+    snprintf(section, sizeof section, "{optimizer: sgd, loss: [%s], loss_weights: [%s]}", losses,
+             weights);
+    expect_ok(cornu_model_compile(d->m, section));
 }
 
 static void draw_weights(cornu_model *m, uint64_t seed)
@@ -283,20 +393,27 @@ static void draw_weights(cornu_model *m, uint64_t seed)
     }
 }
 
+static void add_input(drawn *d)
+{
+    shape s = {.rank = 3, .dim = {between(d, 3, 8), between(d, 3, 8), between(d, 1, 4)}};
+    if (chance(d, 20))
+        s = (shape){.rank = 1, .dim = {between(d, 2, 12)}};
+    expect_ok(model_add_input(d->m, NULL, &s));
+}
+
 cornu_model *random_net(uint64_t seed)
 {
     drawn d = {.r = random_open(seed, RANDOM_GENERATE, 2)};
-    shape input = {.rank = 3, .dim = {between(&d, 3, 8), between(&d, 3, 8), between(&d, 1, 4)}};
-    if (chance(&d, 20))
-        input = (shape){.rank = 1, .dim = {between(&d, 2, 12)}};
     expect_ok(model_new("random", "random", &d.m));
-    expect_ok(model_add_input(d.m, NULL, &input));
+    for (int i = chance(&d, 60) ? 1 : between(&d, 2, 3); i > 0; i--)
+        add_input(&d);
     for (int i = between(&d, 4, 24); i > 0; i--)
         add_one(&d);
-    finish(&d);
+    finish(&d, chance(&d, 60) ? 1 : between(&d, 2, OUTPUTS_MOST));
     expect_ok(model_check_graph(d.m));
     expect_ok(model_settle(d.m));
-    expect_ok(cornu_model_compile(d.m, "{optimizer: sgd, loss: mean_squared_error}"));
+    freeze(&d);
+    compile(&d);
     draw_weights(d.m, seed);
     return d.m;
 }
