@@ -21,7 +21,7 @@ cornu_status cornu_model_new(const int64_t *dimensions, int rank, cornu_model **
                            rank, SHAPE_MAX - 1);
     memcpy(input.dim, dimensions, (size_t)rank * sizeof *dimensions);
     TRY_GOTO(model_new("sequential", NULL, &m));
-    TRY_GOTO(model_add_input(m, NULL, &input));
+    TRY_GOTO(model_add_input(m, NULL, NULL, &input));
     *model = m;
     m = NULL;
 done:

@@ -184,7 +184,7 @@ static cornu_status start_input(cornu_model *m, const layer_kind *kind, const do
     if (m->layer_count == 0 && said->rank == 0)
         return doc_fail(at, "the model has no input shape; expected `input: [28, 28, 1]` beside "
                             "`layers`, or an InputLayer");
-    return m->layer_count == 0 ? model_add_input(m, NULL, said) : CORNU_OK;
+    return m->layer_count == 0 ? model_add_input(m, at, NULL, said) : CORNU_OK;
 }
 
 static cornu_status check_input_shape(const cornu_model *m, const doc *at, const shape *said,
@@ -273,9 +273,7 @@ static cornu_status check_input_row(const cornu_model *m, const layer *l, const 
         shape_elements(&m->input) <= SHAPE_ELEMENTS_MAX - shape_elements(added))
         return CORNU_OK;
     return doc_fail(l->where,
-                    "%s: found inputs of more than 2^40 numbers in all; expected at most "
-                    "that many",
-                    l->name);
+                    "found inputs of more than 2^40 numbers in all; expected at most that many");
 }
 
 /* Put the layer and its call on the outputs of these nodes behind the last node. */
@@ -559,7 +557,7 @@ cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *
     return append(m, class_name, at, options, inputs, count);
 }
 
-cornu_status model_add_input(cornu_model *m, const char *name, const shape *input)
+cornu_status model_add_input(cornu_model *m, const doc *at, const char *name, const shape *input)
 {
     char option[160];
     layer *added;
@@ -571,12 +569,11 @@ cornu_status model_add_input(cornu_model *m, const char *name, const shape *inpu
                                  (long long)input->dim[i]);
     used += (size_t)snprintf(option + used, sizeof option - used, "]}");
     TRY_GOTO(doc_parse(option, used, "input", &options));
-    TRY_GOTO(model_append(m, "InputLayer", options, options));
+    TRY_GOTO(model_append(m, "InputLayer", at, options));
     added = m->layers[m->layer_count - 1];
-    added->where = NULL;
     if (name && strcmp(name, added->name) != 0) {
         char *chosen, *same = NULL;
-        TRY_GOTO(chosen_name(m, name, NULL, &chosen));
+        TRY_GOTO(chosen_name(m, name, at, &chosen));
         free(added->name);
         added->name = chosen;
         TRY_GOTO(memory_copy_string(chosen, &same));
@@ -590,8 +587,9 @@ done:
 
 cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options)
 {
-    TRY(model_append(m, class_name, options, options));
-    m->layers[m->layer_count - 1]->where =
-        NULL; /* the document belongs to the caller and may be freed */
-    return CORNU_OK;
+    const int before = m->layer_count;
+    cornu_status status = model_append(m, class_name, options, options);
+    for (int i = before; i < m->layer_count; i++)
+        m->layers[i]->where = NULL; /* the document belongs to the caller and may be freed */
+    return status;
 }

@@ -192,8 +192,9 @@ cornu_status model_check_graph(const cornu_model *m);
 bool model_branches(const cornu_model *m);
 /* The number of the one node that reads the output of node `number`; -1: none, or several. */
 int model_only_reader(const cornu_model *m, int number);
-/* Append an InputLayer called `name`; NULL: as Keras calls it. */
-cornu_status model_add_input(cornu_model *m, const char *name, const shape *input);
+/* Append an InputLayer called `name`; NULL: as Keras calls it. `at` is its place in the recipe, or
+   NULL. */
+cornu_status model_add_input(cornu_model *m, const doc *at, const char *name, const shape *input);
 
 /* ---- reading and writing ---------------------------------------------------------------- */
 

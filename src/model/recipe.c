@@ -57,7 +57,7 @@ static cornu_status add_inputs(cornu_model *m, const doc *inputs)
         TRY(config_read("inputs", inputs, inputs, one, &form));
         if (form.input.rank == 0)
             return fail_found(of, "at least one dimension");
-        TRY(model_add_input(m, of->key, &form.input));
+        TRY(model_add_input(m, of, of->key, &form.input));
     }
     return CORNU_OK;
 }
@@ -70,7 +70,7 @@ static cornu_status add_input(cornu_model *m, const doc *section, const shape *i
     if (several)
         return add_inputs(m, several);
     if (input->rank > 0)
-        return model_add_input(m, NULL, input);
+        return model_add_input(m, one, NULL, input);
     if (one && one->type != DOC_NULL)
         return fail_found(one, "at least one dimension");
     return CORNU_OK;

@@ -142,7 +142,7 @@ static void wrong_ends_are_refused_by_name(void **state)
         {"model: {inputs: [2], layers: [Flatten]}\n", "model.inputs: found [2]; expected a map"},
         {"model: {inputs: {a: []}, layers: [Flatten]}\n", "model.inputs.a: found []"},
         {"model: {inputs: {a: [2], b: [2]}, layers: [{Dense: {units: 2, name: c}}]}\n",
-         "a: found no layer that reads its output"},
+         "test.yaml:1: model.inputs.a: a: found no layer that reads its output"},
         {"model: {input: [3], layers: [{Dense: {units: 2, name: a}}, "
          "{Dense: {units: 2, name: b, inputs: input_layer}}, {Dense: {units: 2, name: c}}], "
          "outputs: [c]}\n",
@@ -151,7 +151,11 @@ static void wrong_ends_are_refused_by_name(void **state)
          "found 1 input; expected none"},
         {"model: {inputs: {a: [1000000, 1000000], b: [1000000, 1000000]}, layers: [{Add: {inputs: "
          "[a, b]}}]}\n",
-         "b: found inputs of more than 2^40 numbers in all"},
+         "test.yaml:1: model.inputs.b: found inputs of more than 2^40 numbers in all"},
+        {"model: {inputs: {a: [2], b/c: [2]}, layers: [{Add: {inputs: [a, b/c]}}]}\n",
+         "test.yaml:1: model.inputs.b/c: found layer name \"b/c\"; expected 1 to 200 characters"},
+        {"model: {inputs: {a: [1000000000, 1000000000]}, layers: [{Flatten: {inputs: a}}]}\n",
+         "test.yaml:1: model.inputs.a|too large or empty"},
         {"model: {input: [1000000, 1000000], layers: [{ReLU: {name: a}}, {ReLU: {name: b}}], "
          "outputs: [a, b]}\n",
          "model.outputs: found outputs of 2000000000000 numbers in all; expected at most 2^40"},

@@ -398,7 +398,7 @@ static void add_input(drawn *d)
     shape s = {.rank = 3, .dim = {between(d, 3, 8), between(d, 3, 8), between(d, 1, 4)}};
     if (chance(d, 20))
         s = (shape){.rank = 1, .dim = {between(d, 2, 12)}};
-    expect_ok(model_add_input(d->m, NULL, &s));
+    expect_ok(model_add_input(d->m, NULL, NULL, &s));
 }
 
 cornu_model *random_net(uint64_t seed)

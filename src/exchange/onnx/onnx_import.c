@@ -175,7 +175,7 @@ static cornu_status add_input(onnx_import *im, const Onnx__ValueInfoProto *input
     shape s;
     TRY(read_input(im, input, number, &s));
     const char *name = im->input_count > 1 ? input->name : NULL;
-    cornu_status status = model_add_input(im->model, name, &s);
+    cornu_status status = model_add_input(im->model, NULL, name, &s);
     if (status != CORNU_OK)
         return status_prefix(status, "%s: input %.200s", im->path, input->name);
     im->inputs[number].node = im->model->node_count - 1;
