@@ -147,13 +147,21 @@ static bool alone_reads(const plan *p, int i, op_kind kind, tensor_ref t)
            p->tensors[t].last <= i && p->ops[i].in[0] != p->ops[i].in[1];
 }
 
+/* Is operation `i` the addition of `t` alone to another tensor, into a third one? A sum in place
+   would lose the other's elements when the normalized ones are written. */
+static bool adds(const plan *p, int i, tensor_ref t)
+{
+    return alone_reads(p, i, OP_ADD, t) && p->ops[i].out[0] != p->ops[i].in[0] &&
+           p->ops[i].out[0] != p->ops[i].in[1];
+}
+
 static bool find_residual(const plan *p, op_group *g)
 {
     int i = g->first;
     const op *o = &p->ops[i];
     if (o->kind == OP_BATCH_NORM_FORWARD || o->kind == OP_BATCH_NORM_INFERENCE)
         take(g, ROLE_NORM, i++);
-    if (g->count == 0 ? o->kind == OP_ADD : alone_reads(p, i, OP_ADD, o->out[0]))
+    if (g->count == 0 ? o->kind == OP_ADD : adds(p, i, o->out[0]))
         take(g, ROLE_ADD, i++);
     if (g->count > 0 && alone_reads(p, i, OP_ACTIVATION_FORWARD, p->ops[i - 1].out[0]) &&
         p->ops[i].a.act.kind != ACTIVATION_SOFTMAX)
