@@ -223,7 +223,8 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     g = graph_of(row, 1);
     onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
     add(g, "Sum", "x", "k", "y");
-    must_refuse(g, "y (Sum): found the input k, which is a constant; expected the graph's input");
+    must_refuse(g,
+                "y (Sum): found the input \"k\", which is a constant; expected the graph's input");
     g = graph_of(image, 3);
     add(g, "Conv", "x", "x", "y");
     must_refuse(g, "y (Conv): found no kernel of floats");

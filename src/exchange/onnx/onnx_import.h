@@ -82,6 +82,8 @@ cornu_status onnx_list_steps(onnx_import *im);
 const Onnx__NodeProto *onnx_node_at(const onnx_import *im);
 /* Is this input of the current step the result of one before, or the graph's input? */
 bool onnx_is_computed(const onnx_import *im, size_t input);
+/* Fail where it is neither. */
+cornu_status onnx_want_computed(const onnx_import *im, size_t input);
 /* The value of such an input; and of a step, or an input of the graph. */
 const onnx_value *onnx_value_of(const onnx_import *im, size_t input);
 const onnx_value *onnx_value_from(const onnx_import *im, int from);

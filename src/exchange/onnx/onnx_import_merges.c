@@ -15,12 +15,7 @@ static cornu_status check_computed(const onnx_import *im)
         return onnx_import_fail(im, "found %zu inputs; expected at most %d", n->n_input,
                                 INPUTS_MOST);
     for (size_t i = 0; i < n->n_input; i++)
-        if (!onnx_is_computed(im, i))
-            return onnx_import_fail(im,
-                                    "found the input %.200s, which is %s; expected the graph's "
-                                    "input, or the first result of a node before this one",
-                                    n->input[i],
-                                    onnx_constant_of(im, n->input[i]) ? "a constant" : "neither");
+        TRY(onnx_want_computed(im, i));
     return CORNU_OK;
 }
 

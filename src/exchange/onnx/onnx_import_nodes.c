@@ -804,15 +804,10 @@ static cornu_status fail_operator(const onnx_import *im)
 /* x is the first input, in arithmetic with a constant perhaps the second. */
 static cornu_status choose_input(onnx_import *im, const operator_row *row)
 {
-    const Onnx__NodeProto *n = node(im);
-    size_t input = row->import == import_arithmetic && !onnx_is_computed(im, 0) ? 1 : 0;
-    if (!onnx_is_computed(im, input))
-        return onnx_import_fail(im,
-                                "found the input \"%.200s\", which is %s; expected the graph's "
-                                "input, or the first result of a node before this one",
-                                onnx_input_name(n, 0),
-                                onnx_constant_of(im, onnx_input_name(n, 0)) ? "a constant"
-                                                                            : "neither");
+    const bool second =
+        row->import == import_arithmetic && !onnx_is_computed(im, 0) && onnx_is_computed(im, 1);
+    const size_t input = second ? 1 : 0;
+    TRY(onnx_want_computed(im, input));
     im->x = *onnx_value_of(im, input);
     const bool swaps = row->import == import_transpose || row->import == import_matmul ||
                        row->import == import_nothing;

@@ -146,6 +146,17 @@ const onnx_value *onnx_value_from(const onnx_import *im, int from)
     return from >= 0 ? &im->steps[from].value : &im->inputs[ONNX_INPUT - from];
 }
 
+cornu_status onnx_want_computed(const onnx_import *im, size_t input)
+{
+    const char *name = onnx_input_name(onnx_node_at(im), input);
+    if (onnx_is_computed(im, input))
+        return CORNU_OK;
+    return onnx_import_fail(im,
+                            "found the input \"%.200s\", which is %s; expected the graph's input, "
+                            "or the first result of a node before this one",
+                            name, onnx_constant_of(im, name) ? "a constant" : "neither");
+}
+
 const onnx_value *onnx_value_of(const onnx_import *im, size_t input)
 {
     return onnx_value_from(im, im->steps[im->at].from[input]);
