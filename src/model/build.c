@@ -201,6 +201,7 @@ static cornu_status check_input_shape(const cornu_model *m, const doc *at, const
 /* The last node, a call of `l`, has come: an input, or the model's output. */
 static void add_end(cornu_model *m, const layer *l)
 {
+    model_forget_keys(m);
     if (is_input(l->kind))
         m->inputs[m->input_count++] = m->node_count - 1;
     if (!m->outputs_chosen) {

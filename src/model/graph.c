@@ -136,6 +136,7 @@ cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *node
     for (int i = 0; i < count; i++)
         TRY(check_output(m, at, nodes, i));
     TRY(check_row(m, at, nodes, count, "outputs"));
+    model_forget_keys(m);
     for (int i = 0; i < count; i++)
         m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
     m->output_count = count;

@@ -303,6 +303,7 @@ static cornu_status append_layers(cornu_model *m, const keras_layers *layers)
 typedef struct ends {
     const doc *tensor[MODEL_ENDS_MAX];
     int count;
+    bool named; /* by their keys */
 } ends;
 
 static int by_key(const void *a, const void *b)
@@ -333,7 +334,8 @@ static cornu_status read_ends(const doc *config, const char *key, ends *out)
             return fail_found(d->items[i], "a tensor: [LAYER, 0, 0]");
     memcpy(out->tensor, d->items, (size_t)d->count * sizeof *out->tensor);
     out->count = d->count;
-    if (d->type == DOC_MAP)
+    out->named = d->type == DOC_MAP;
+    if (out->named)
         qsort(out->tensor, (size_t)d->count, sizeof *out->tensor, by_key);
     return CORNU_OK;
 }
@@ -350,14 +352,17 @@ static cornu_status find_ends(const keras_layers *layers, const ends *e, int *no
 
 static cornu_status choose_ends(cornu_model *m, const doc *config, const keras_layers *layers)
 {
-    ends e;
+    ends in, out;
     int nodes[MODEL_ENDS_MAX];
-    TRY(read_ends(config, "input_layers", &e));
-    TRY(find_ends(layers, &e, nodes));
-    TRY(model_order_inputs(m, doc_get(config, "input_layers"), nodes, e.count));
-    TRY(read_ends(config, "output_layers", &e));
-    TRY(find_ends(layers, &e, nodes));
-    return model_choose_outputs(m, doc_get(config, "output_layers"), nodes, e.count);
+    TRY(read_ends(config, "input_layers", &in));
+    TRY(find_ends(layers, &in, nodes));
+    TRY(model_order_inputs(m, doc_get(config, "input_layers"), nodes, in.count));
+    TRY(read_ends(config, "output_layers", &out));
+    TRY(find_ends(layers, &out, nodes));
+    TRY(model_choose_outputs(m, doc_get(config, "output_layers"), nodes, out.count));
+    if (in.named)
+        TRY(model_set_input_keys(m, in.tensor, in.count));
+    return out.named ? model_set_output_keys(m, out.tensor, out.count) : CORNU_OK;
 }
 
 /* ---- reading models --------------------------------------------------------------------- */
@@ -535,25 +540,39 @@ static json_t *input_shapes(const cornu_model *m)
     return one_or_all(list);
 }
 
-static json_t *inputs_to_json(const cornu_model *m)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < m->input_count; i++)
-        list = appended(list, json_pack("[s, i, i]", model_input_name(m, i), 0, 0));
-    return one_or_all(list);
-}
-
-static json_t *output_to_json(const model_node *n)
+/* The output of a node, as Keras refers to it. */
+static json_t *tensor_to_json(const model_node *n)
 {
     return json_pack("[s, i, i]", n->layer->name, n->call, 0);
 }
 
+/* Inputs or outputs of the model: by their keys, or in a list. */
+static json_t *ends_to_json(const cornu_model *m, char *const *keys, const int *nodes, int count)
+{
+    json_t *all = keys ? json_object() : json_array();
+    for (int i = 0; i < count; i++) {
+        json_t *tensor = tensor_to_json(&m->nodes[nodes[i]]);
+        if (!keys)
+            all = appended(all, tensor);
+        else if (json_object_set_new(all, keys[i], tensor) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    }
+    return keys ? all : one_or_all(all);
+}
+
+static json_t *inputs_to_json(const cornu_model *m)
+{
+    return ends_to_json(m, m->input_keys, m->inputs, m->input_count);
+}
+
 static json_t *outputs_to_json(const cornu_model *m)
 {
-    json_t *list = json_array();
+    int nodes[MODEL_ENDS_MAX];
     for (int i = 0; i < m->output_count; i++)
-        list = appended(list, output_to_json(&m->nodes[m->outputs[i].node]));
-    return one_or_all(list);
+        nodes[i] = m->outputs[i].node;
+    return ends_to_json(m, m->output_keys, nodes, m->output_count);
 }
 
 static bool set_ends(const cornu_model *m, json_t *config)

@@ -110,6 +110,8 @@ struct cornu_model {
     model_output outputs[MODEL_ENDS_MAX]; /* the node added last, unless others were chosen */
     int output_count;
     bool outputs_chosen;
+    char **input_keys, **output_keys; /* of each, where Keras has a dictionary of them, NULL-ended;
+                                         or NULL */
     shape input, output; /* the numbers of a sample and of a prediction. Several inputs, or outputs,
                             stand in one row, one after another: their shape is that row's. */
     variable *variables; /* the layers' weights in order, then the optimizer's slots */
@@ -267,15 +269,19 @@ static inline bool model_weighs_losses(const cornu_model *m)
             return true;
     return false;
 }
-/* The name of an output: that of its node. */
+/* The name of an output, or an input: its key, or that of its node. */
 static inline const char *model_output_name(const cornu_model *m, int output)
 {
-    return m->nodes[m->outputs[output].node].name;
+    return m->output_keys ? m->output_keys[output] : m->nodes[m->outputs[output].node].name;
 }
 static inline const char *model_input_name(const cornu_model *m, int input)
 {
-    return m->nodes[m->inputs[input]].name;
+    return m->input_keys ? m->input_keys[input] : m->nodes[m->inputs[input]].name;
 }
+/* Name the inputs, or the outputs, by the keys of these `count` entries. */
+cornu_status model_set_input_keys(cornu_model *m, const doc *const *entries, int count);
+cornu_status model_set_output_keys(cornu_model *m, const doc *const *entries, int count);
+void model_forget_keys(cornu_model *m);
 /* The shapes of one input and of one output, without the batch. */
 static inline const shape *model_input_shape(const cornu_model *m, int input)
 {

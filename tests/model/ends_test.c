@@ -92,7 +92,7 @@ static void ends_and_compile_section_survive_keras_json(void **state)
     cornu_model_close(same);
 }
 
-/* As tensors in a dictionary are in Keras. */
+/* As tensors in a dictionary are in Keras, which names them by their keys. */
 static void a_map_of_ends_has_the_order_of_its_keys(void **state)
 {
     (void)state;
@@ -107,8 +107,11 @@ static void a_map_of_ends_has_the_order_of_its_keys(void **state)
                                  "\"input_layers\": {\"second\": [\"x\", 0, 0], \"first\": "
                                  "[\"y\", 0, 0]}, "
                                  "\"output_layers\": {\"all\": [\"sum\", 0, 0]}}}");
-    assert_string_equal(model_input_name(m, 0), "y");
-    assert_string_equal(model_input_name(m, 1), "x");
+    assert_string_equal(model_input_name(m, 0), "first");
+    assert_string_equal(m->nodes[m->inputs[0]].name, "y");
+    assert_string_equal(model_input_name(m, 1), "second");
+    assert_string_equal(m->nodes[m->inputs[1]].name, "x");
+    assert_string_equal(model_output_name(m, 0), "all");
     cornu_model_close(m);
 }
 

@@ -113,6 +113,36 @@ static void a_functional_chain_is_read_in_any_order(void **state)
     cornu_model_close(same);
 }
 
+/* In the order of their sorted keys, which name them until others are chosen. */
+static void dictionaries_name_inputs_and_outputs(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model("{\"class_name\": \"Functional\", \"config\": {\"name\": \"f\", \"layers\": "
+                   "[" INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
+                       "u", 2, "relu",
+                       ", \"name\": \"u\"" FROM3(
+                           "in")) ", " DENSE3("v", 3, "relu",
+                                              ", \"name\": \"v\"" FROM3(
+                                                  "in")) "], \"input_layers\": {\"x\": [\"in\", 0, "
+                                                         "0]}, "
+                                                         "\"output_layers\": {\"zz\": [\"u\", 0, "
+                                                         "0], \"yy\": [\"v\", 0, 0]}}}");
+    char *config;
+    assert_string_equal(model_input_name(m, 0), "x");
+    assert_string_equal(model_output_name(m, 0), "yy");
+    assert_string_equal(model_output_name(m, 1), "zz");
+    assert_int_equal(model_output_shape(m, 0)->dim[0], 3);
+    must(cornu_model_config(m, &config));
+    assert_non_null(strstr(config, "\"input_layers\": {\"x\": [\"in\", 0, 0]}"));
+    assert_non_null(strstr(config, "\"yy\": [\"v\", 0, 0]"));
+    cornu_free(config);
+    must(cornu_model_name_outputs(m, "v"));
+    assert_string_equal(model_output_name(m, 0), "v");
+    assert_string_equal(model_input_name(m, 0), "in");
+    cornu_model_close(m);
+}
+
 static void networks_that_do_not_hold_together_are_refused(void **state)
 {
     (void)state;
@@ -362,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_sequential_of_keras_3_is_read),
         cmocka_unit_test(it_is_also_read_as_a_model_section_beside_another_compile),
         cmocka_unit_test(a_functional_chain_is_read_in_any_order),
+        cmocka_unit_test(dictionaries_name_inputs_and_outputs),
         cmocka_unit_test(networks_that_do_not_hold_together_are_refused),
         cmocka_unit_test(models_of_tf_keras_2_are_read),
         cmocka_unit_test(every_workload_survives_keras_json),

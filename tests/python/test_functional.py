@@ -148,6 +148,107 @@ def test_models_within_models_share_their_layers(net, samples):
     assert same(outer.get_weights()[:6], net.get_weights()) and not same(before, net.get_weights())
 
 
+TARGETS = {"zz": np.ones((12, 3)), "yy": np.zeros((12, 2))}
+
+
+def by_names(outputs=dict):
+    """Inputs and outputs in dictionaries, whose sorted keys are another order than that of their layers."""
+    wide, deep = keras.Input((6,), name="wide"), keras.Input((6,), name="deep")
+    both = layers.Add(name="sum")([layers.Dense(4, name="p")(deep), layers.Dense(4, name="q")(wide)])
+    ends = {"zz": layers.Dense(3, name="u")(both), "yy": layers.Dense(2, name="v")(both)}
+    return keras.Model({"right": deep, "left": wide}, ends if outputs is dict else outputs(ends.values()))
+
+
+@pytest.fixture
+def pairs():
+    rng = np.random.default_rng(6)
+    return {"left": rng.normal(size=(12, 6)).astype("float32"), "right": rng.normal(size=(12, 6)).astype("float32")}
+
+
+def close(a, b):
+    return list(a) == list(b) and all(np.allclose(a[key], b[key], atol=1e-6) for key in a)
+
+
+def test_dictionaries_name_inputs_and_outputs(pairs, tmp_path):
+    model = by_names()
+    assert [t.name for t in model.inputs] == ["wide", "deep"] and model.output_names == ["v", "u"]
+    outputs = model.predict(pairs, verbose=0)
+    hidden = pairs["left"] @ model.get_layer("q").kernel.numpy() + pairs["right"] @ model.get_layer("p").kernel.numpy()
+    assert list(outputs) == ["zz", "yy"] and np.allclose(outputs["zz"], hidden @ model.get_layer("u").kernel.numpy(), atol=1e-5)
+    assert close(model(pairs), outputs) and close(model.predict_on_batch(pairs), outputs)
+    assert close(model.predict([pairs["left"], pairs["right"]], verbose=0), outputs)
+    model.compile("sgd", loss={"zz": "mse", "yy": "mae"}, loss_weights={"zz": 1.0, "yy": 0.5}, metrics={"zz": ["mae"]})
+    history = model.fit(pairs, TARGETS, verbose=0, validation_data=(pairs, TARGETS)).history
+    assert sorted(history) == ["loss", "val_loss", "val_yy_loss", "val_zz_loss", "val_zz_mae", "yy_loss", "zz_loss", "zz_mae"]
+    scores = model.evaluate(pairs, TARGETS, verbose=0, return_dict=True)
+    outputs = model.predict(pairs, verbose=0)
+    assert np.isclose(scores["zz_loss"], np.mean((outputs["zz"] - 1) ** 2), rtol=1e-4)
+    assert np.isclose(scores["yy_loss"], np.mean(np.abs(outputs["yy"])), rtol=1e-4)
+    assert sorted(model.train_on_batch(pairs, TARGETS, return_dict=True)) == ["loss", "yy_loss", "zz_loss", "zz_mae"]
+    outputs = model.predict(pairs, verbose=0)
+    model.save(tmp_path / "net.keras")
+    model.save(tmp_path / "net.safetensors")
+    clone = keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    again = keras.models.model_from_json(model.to_json())
+    again.set_weights(model.get_weights())
+    for other in (pickle.loads(pickle.dumps(model)), clone, again, keras.models.load_model(tmp_path / "net.keras"),
+                  keras.models.load_model(tmp_path / "net.safetensors")):
+        assert close(dict(sorted(other.predict(pairs, verbose=0).items())), dict(sorted(outputs.items())))
+        assert set(other.input) == {"left", "right"}
+
+
+@pytest.mark.parametrize("form", [list, tuple])
+def test_outputs_have_the_form_that_they_were_given(pairs, form):
+    model = by_names(form)
+    outputs = model.predict(pairs, verbose=0)
+    assert type(outputs) is form and [o.shape for o in outputs] == [(12, 3), (12, 2)]
+    assert type(keras.models.clone_model(model).predict(pairs, verbose=0)) is form
+    one = keras.Model([model.inputs[0]], [layers.Dense(2, name="alone")(model.inputs[0])])
+    assert one.predict([pairs["left"]], verbose=0).shape == (12, 2)
+    one.compile("sgd", "mse")
+    one.fit([pairs["left"]], [TARGETS["yy"]], verbose=0)
+    named = keras.Model(one.inputs, {"only": one.outputs[0]})
+    assert list(named.predict(pairs["left"], verbose=0)) == ["only"]
+    named.compile("sgd", "mse")
+    assert list(named.fit(pairs["left"], {"only": TARGETS["yy"]}, verbose=0).history) == ["loss"]
+
+
+def test_a_model_is_called_on_a_dictionary(pairs):
+    model, first, second = by_names(), keras.Input((6,), name="first"), keras.Input((6,), name="second")
+    made = model({"right": second, "left": first})
+    outer = keras.Model([first, second], layers.Concatenate()([made["zz"], made["yy"]]))
+    inner = model.predict(pairs, verbose=0)
+    outputs = outer.predict([pairs["left"], pairs["right"]], verbose=0)
+    assert np.allclose(outputs, np.concatenate([inner["zz"], inner["yy"]], 1), atol=1e-6)
+    copied = keras.Model.from_config(outer.get_config())
+    copied.set_weights(outer.get_weights())
+    assert np.array_equal(copied.predict([pairs["left"], pairs["right"]], verbose=0), outputs)
+    listed = keras.Model([first, second], layers.Subtract()([first, second]))({"second": first, "first": second})
+    assert np.allclose(keras.Model([first, second], listed).predict([pairs["left"], pairs["right"]], verbose=0),
+                       pairs["right"] - pairs["left"])
+    for wrong in ({"left": first}, {"left": first, "right": second, "other": first}):
+        with pytest.raises(ValueError, match="found (nothing for the input 'right'|'other')"):
+            model(wrong)
+    with pytest.raises(ValueError, match="dense.*: found a dictionary with 'x'; expected a tensor"):
+        layers.Dense(2)({"x": first})
+
+
+@pytest.mark.parametrize("text, use", [
+    ("x: found 'wide'; the model's inputs are left, right", lambda m, x: m.predict({"wide": 1, "deep": 2})),
+    ("x: found nothing for the input 'right'", lambda m, x: m.predict({"left": x["left"]})),
+    ("y: found 'u'; the model's outputs are yy, zz", lambda m, x: m.evaluate(x, {"u": 0, "v": 0})),
+    ("loss.u: found no output of this name; the model has yy, zz", lambda m, x: m.compile("sgd", loss={"u": "mse", "v": "mse"})),
+    ('found the name "a/b"; expected 1 to 200 characters without /',
+     lambda m, x: keras.Model(m.input, {"a/b": m.output["yy"]}).predict(x)),
+])
+def test_a_wrong_name_is_told(pairs, text, use):
+    model = by_names()
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=text):
+        use(model, pairs)
+
+
 def test_a_call_on_arrays_leaves_the_network_as_it_is():
     x = np.random.default_rng(5).normal(size=(4, 6)).astype("float32")
     dense = layers.Dense(3, name="dense")

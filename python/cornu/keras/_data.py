@@ -34,7 +34,11 @@ def inputs_of(model, x, what: str) -> np.ndarray:
         arrays = arrays_by_name(x, ends, what, "input")
         return rows_of([_input_of(array_of(array, f"{what}[{name!r}]"), shape, f"{what}[{name!r}]")
                         for array, (name, shape, *_) in zip(arrays, ends)], what)
-    array = array_of(arrays_by_name(x, ends, what, "input")[0] if isinstance(x, dict) else x, what)
+    if isinstance(x, dict):
+        x = arrays_by_name(x, ends, what, "input")[0]
+    elif ends and isinstance(x, (list, tuple)) and len(x) == 1 and np.shape(x[0])[1:] == ends[0][1]:
+        x = x[0]  # an array in a list, as of several inputs
+    array = array_of(x, what)
     if len(array) == 0:
         raise ValueError(f"{what}: found no samples")
     if model._handle is None:
@@ -51,13 +55,13 @@ def _input_of(array: np.ndarray, expected: tuple, what: str) -> np.ndarray:
 
 
 def outputs_of(model, rows: np.ndarray):
-    """What a prediction gives, a row a sample: an array, or a list of the arrays of several outputs."""
+    """What a prediction gives, a row a sample: an array, or the arrays of several outputs in the model's form."""
     ends = model._handle.ends()[1]
     if len(ends) == 1:
-        return rows
+        return model._as_outputs([rows])
     sizes = np.cumsum([int(np.prod(shape)) for _, shape, *_ in ends])[:-1]
-    return [np.ascontiguousarray(part).reshape(len(rows), *shape)
-            for part, (_, shape, *_) in zip(np.split(rows, sizes, axis=1), ends)]
+    return model._as_outputs([np.ascontiguousarray(part).reshape(len(rows), *shape)
+                              for part, (_, shape, *_) in zip(np.split(rows, sizes, axis=1), ends)])
 
 
 def weights_of(weights, count: int, what: str) -> np.ndarray | None:

@@ -11,6 +11,8 @@ class GraphNetwork(Network):
 
     _is_line = False
     _graph: Graph
+    _inputs_struct: Any = None  # as they were given: a tensor, a list, a tuple, a dictionary
+    _outputs_struct: Any = None
 
     def _begin_graph(self, inputs, outputs) -> None:
         self._begin_network()
@@ -38,14 +40,27 @@ class GraphNetwork(Network):
             raise ValueError(f"{self.name}: found input_shape {tuple(input_shape)}; expected {self.inputs[0].shape}, for which "
                              f"it was built")
 
-    def _settle(self, samples: list[tuple], owner: str) -> tuple | list[tuple]:
+    def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The shapes of its outputs, where it is called as a layer."""
         expected = [t.sample for t in self.inputs]
         if samples != expected:
             raise ValueError(f"{owner}: found inputs of shapes {', '.join(map(str, samples))} for {self.name}; expected "
                              f"{', '.join(map(str, expected))}")
-        made = [t.sample for t in self.outputs]
-        return made if isinstance(self._outputs_struct, (list, tuple, dict)) and len(made) > 1 else made[0]
+        return [t.sample for t in self.outputs]
+
+    @property
+    def call_names(self) -> list[str]:
+        return _keys_of(self._inputs_struct) or super().call_names
+
+    def _as_outputs(self, outputs: list):
+        if len(outputs) == 1 and not isinstance(self._outputs_struct, dict):
+            return outputs[0]
+        return _packed(self._outputs_struct, iter(outputs))
+
+    def _ends_by_key(self, inputs: list, outputs: list) -> dict:
+        keys = _keys_of(self._inputs_struct), _keys_of(self._outputs_struct)
+        given = [dict(zip(names, ends)) if names else ends for names, ends in zip(keys, (inputs, outputs))]
+        return super()._ends_by_key(*given)
 
     @property
     def inputs(self) -> list[KerasTensor]:
@@ -120,10 +135,17 @@ def _new_input(tensor: KerasTensor) -> KerasTensor:
     return InputLayer(batch_shape=tensor.shape, name=f"{tensor.name}CLONE").output
 
 
+def _keys_of(struct) -> list[str]:
+    """Of a dictionary of tensors, in their order among a model's inputs or outputs; [] of another form."""
+    flat_dict = isinstance(struct, dict) and all(isinstance(value, KerasTensor) for value in struct.values())
+    return sorted(struct) if flat_dict else []
+
+
 def _packed(like, items):
-    """The items in the form of `like`: one, a list, a tuple, or a dict."""
+    """The items in the form of `like`: one, a list, a tuple, or a dict, whose items come by its sorted keys."""
     if isinstance(like, dict):
-        return {key: _packed(value, items) for key, value in like.items()}
+        made = {key: _packed(like[key], items) for key in sorted(like)}
+        return {key: made[key] for key in like}
     if isinstance(like, (list, tuple)):
         return type(like)([_packed(value, items) for value in like])
     return next(items)
@@ -133,7 +155,7 @@ def _histories(graph: Graph, struct):
     if isinstance(struct, dict):
         return {key: _histories(graph, value) for key, value in struct.items()}
     if isinstance(struct, (list, tuple)):
-        return [_histories(graph, value) for value in struct]
+        return type(struct)([_histories(graph, value) for value in struct])
     name, number, index = graph.history_of(struct)
     return [name, number + _begins_at(struct._keras_history.operation), index]
 
@@ -146,7 +168,8 @@ def _begins_at(operation) -> int:
 def _node_config(graph: Graph, node: Node) -> dict:
     tensors = [{"class_name": "__keras_tensor__", "config": {
         "shape": list(t.shape), "dtype": t.dtype, "keras_history": graph.history_of(t)}} for t in node.input_tensors]
-    return {"args": [tensors] if node.listed else tensors, "kwargs": {}}
+    given = [tensors] if node.listed else [dict(zip(node.keys, tensors))] if node.keys else tensors
+    return {"args": given, "kwargs": {}}
 
 
 # ---- from a configuration
@@ -198,6 +221,8 @@ def _inputs_of(node, tensor_of: Callable):
 def _struct_of_args(value, tensor_of: Callable):
     if isinstance(value, (list, tuple)):
         return [_struct_of_args(item, tensor_of) for item in value]
+    if value.get("class_name") != "__keras_tensor__":
+        return {key: _struct_of_args(item, tensor_of) for key, item in value.items()}
     return tensor_of(value["config"]["keras_history"])
 
 
@@ -206,4 +231,4 @@ def _struct_of(value, tensor_of: Callable):
         return {key: _struct_of(item, tensor_of) for key, item in value.items()}
     if len(value) == 3 and isinstance(value[0], str):
         return tensor_of(value)
-    return [_struct_of(item, tensor_of) for item in value]
+    return type(value)([_struct_of(item, tensor_of) for item in value])

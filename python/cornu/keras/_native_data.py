@@ -133,6 +133,8 @@ def targets_of(handle, y, count: int, what: str) -> np.ndarray:
         arrays = arrays_by_name(y, ends, what, "output")
         return rows_of([_target_of(array, size, classes, shape[-1], count, f"{what}[{name!r}]")
                         for array, (name, shape, size, classes) in zip(arrays, ends)], what)
+    if isinstance(y, (list, tuple)) and len(y) == 1 and np.ndim(y[0]) > 0 and len(y[0]) == count:
+        y = y[0]  # an array in a list, as of several outputs
     array = numbers_of(y, what)
     if array.ndim == 0 or len(array) != count:
         raise ValueError(f"{what}: found {array.shape[0] if array.ndim else 'a single'} targets for {count} samples")

@@ -133,6 +133,25 @@ class Network:
             found.update(member._paths_of(f"{begin}{member.name}/") if inner else {member: begin + member.name})
         return found
 
+    @property
+    def call_names(self) -> list[str]:
+        """By what its inputs are called in dictionaries: their keys there, or the names of their InputLayers."""
+        return [tensor._keras_history.operation.name for tensor in self.inputs]
+
+    def _inputs_by_name(self, inputs: dict, owner: str) -> list:
+        for name in self.call_names:
+            if name not in inputs:
+                raise ValueError(f"{owner}: found nothing for the input {name!r}; expected a tensor for each of "
+                                 f"{', '.join(self.call_names)}")
+        for name in inputs:
+            if name not in self.call_names:
+                raise ValueError(f"{owner}: found {name!r}; the inputs are {', '.join(self.call_names)}")
+        return [inputs[name] for name in self.call_names]
+
+    def _as_outputs(self, outputs: list):
+        """Its outputs, tensors or arrays, in the form in which it gives them."""
+        return outputs[0] if len(outputs) == 1 else outputs
+
     def _version(self) -> tuple:
         """Another one after each change of its layers, and of those of models within it."""
         return self._changes, *(member._version() for member in self._members() if isinstance(member, Network))
@@ -195,7 +214,10 @@ class Network:
                     "config": {"name": self.name, "layers": [layer._describe() for layer in calls.layers()]}}
         inputs = [[*source, 0] for source in begin]
         return {"class_name": "Functional", "config": {
-            "name": self.name, "layers": calls.describe(), "input_layers": inputs, "output_layers": ends}}
+            "name": self.name, "layers": calls.describe(), **self._ends_by_key(inputs, ends)}}
+
+    def _ends_by_key(self, inputs: list, outputs: list) -> dict:
+        return {"input_layers": inputs, "output_layers": outputs}
 
     def _forget(self) -> None:
         """Layers have changed: another model is made when it is needed."""

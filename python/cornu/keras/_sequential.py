@@ -117,12 +117,12 @@ class Chain(Network):
         if before is None:
             self._count_rebuilt()
 
-    def _settle(self, samples: list[tuple], owner: str) -> tuple:
-        """The shape of its outputs, where it is called as a layer."""
+    def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
+        """The shape of its output, where it is called as a layer."""
         if len(samples) != 1:
             raise ValueError(f"{owner}: found {len(samples)} tensors for {self.name}; expected one")
         self.build((None, *samples[0]))
-        return self.output.sample
+        return [self.output.sample]
 
     # ---- tensors
 

@@ -120,15 +120,15 @@ def _ops():
 
 
 class Node:
-    """A call of a layer, or of a model, on tensors. listed: they were given in a list.
+    """A call of a layer, or of a model, on tensors. listed: they were given in a list; keys: in a dictionary.
 
     A tensor holds its layer, which holds its calls, which hold the tensors that they read. Nothing holds what comes after
     it: so a network is freed with its last reference, and not some time later."""
 
     def __init__(self, operation, inputs: list[KerasTensor], shapes: list[tuple], listed: bool = False,
-                 name: str | None = None):
+                 name: str | None = None, keys: list[str] | None = None):
         self._operation = weakref.ref(operation)
-        self.input_tensors, self.listed = inputs, listed
+        self.input_tensors, self.listed, self.keys = inputs, listed, keys
         self.number = len(operation._inbound_nodes)
         self._shapes, self._names = shapes, [name or automatic_name("keras_tensor") for _ in shapes]
         self._outputs: list = [None] * len(shapes)
@@ -167,9 +167,9 @@ def is_symbolic(value) -> bool:
 
 
 def flat(value) -> list:
-    """The tensors of one, a list, or a dict."""
+    """The tensors of one, a list, or a dict, by its sorted keys."""
     if isinstance(value, dict):
-        return [t for item in value.values() for t in flat(item)]
+        return [t for key in sorted(value) for t in flat(value[key])]
     if isinstance(value, (list, tuple)):
         return [t for item in value for t in flat(item)]
     return [value]
@@ -180,23 +180,24 @@ def check_inputs(operation, inputs, owner: str) -> list:
     merges = getattr(operation, "_row", {}).get("merges", False)
     if merges and not isinstance(inputs, (list, tuple)):
         raise ValueError(f"{owner}: A merge layer should be called on a list of inputs. Received: {_told(inputs)}")
+    if isinstance(inputs, dict):
+        return operation._inputs_by_name(inputs, owner)
     if is_symbolic(inputs):
         return flat(inputs)
     return list(inputs) if merges else [inputs]
 
 
 def call(operation, inputs, owner: str = ""):
-    """Call a layer or a model on tensors: a new node. Returns its tensor, or the list of them."""
-    tensors = check_inputs(operation, inputs, owner or f"layer {operation.name}")
+    """Call a layer or a model on tensors: a new node. Returns its tensor, or a model's outputs in their form."""
+    owner = owner or f"layer {operation.name}"
+    tensors = check_inputs(operation, inputs, owner)
     for tensor in tensors:
         if not isinstance(tensor, KerasTensor):
             raise ValueError(f"layer {operation.name}: found {_told(tensor)} among its inputs; expected KerasTensors alone")
         _ = tensor.node  # that there is one
-    shapes = operation._settle([t.sample for t in tensors], owner or f"layer {operation.name}")
-    several = isinstance(shapes, list)
-    shapes = [(None, *shape) for shape in (shapes if several else [shapes])]
-    outputs = Node(operation, tensors, shapes, isinstance(inputs, (list, tuple))).output_tensors
-    return outputs if several else outputs[0]
+    shapes = [(None, *shape) for shape in operation._settle([t.sample for t in tensors], owner)]
+    keys = operation.call_names if isinstance(inputs, dict) else None
+    return operation._as_outputs(Node(operation, tensors, shapes, isinstance(inputs, (list, tuple)), keys=keys).output_tensors)
 
 
 def _told(value) -> str:
@@ -249,7 +250,7 @@ def between(inputs: list[KerasTensor], outputs: list[KerasTensor], new_input: Ca
         if not node.is_input:
             read = [new.get(t._keras_history, t) for t in node.input_tensors]
             made = node.output_tensors
-            copies = Node(node.operation, read, [t.shape for t in made], node.listed).output_tensors
+            copies = Node(node.operation, read, [t.shape for t in made], node.listed, keys=node.keys).output_tensors
             new.update({t._keras_history: new.get(t._keras_history, copy) for t, copy in zip(made, copies)})
     return [new[t._keras_history] for t in inputs], [new.get(t._keras_history, t) for t in outputs]
 

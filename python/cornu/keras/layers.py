@@ -141,8 +141,8 @@ class Layer(Configured):
         self._trained_by: Any = None
         self._inbound_nodes: list[Node] = []
 
-    def _settle(self, samples: list[tuple], owner: str) -> tuple:
-        """The shape of its outputs for inputs of these shapes; its weights are made where it has none."""
+    def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
+        """The shape of its output for inputs of these shapes; its weights are made where it has none."""
         handle = self._model_for(samples, owner)
         rows = [] if self._row["merges"] else handle.weights()  # those of stand-ins are none of its own
         if self._built_for is None and not self._variables:
@@ -153,7 +153,14 @@ class Layer(Configured):
             raise ValueError(f"{owner}: found inputs of shape {', '.join(map(str, samples))} for layer {self.name}, which would need weights of "
                              f"shapes {needed}; expected inputs for those that it has, {own}")
         self._built_for = samples
-        return handle.shapes()[1]
+        return [handle.shapes()[1]]
+
+    def _inputs_by_name(self, inputs: dict, owner: str) -> list:
+        raise ValueError(f"{owner}: found a dictionary with {', '.join(map(repr, inputs))}; expected a tensor"
+                         f"{', or a list of them' if self._row['merges'] else ''}")
+
+    def _as_outputs(self, outputs: list):
+        return outputs[0]
 
     def _is_kept_by(self, model) -> bool:
         """Or by none, as the one that kept it is no more."""
