@@ -80,6 +80,12 @@ class KerasTensor:
     def __rtruediv__(self, other):
         return _ops().divide(other, self)
 
+    def __matmul__(self, other):
+        return _ops().matmul(self, other)
+
+    def __rmatmul__(self, other):
+        return _ops().matmul(other, self)
+
     def __neg__(self):
         return _ops().negative(self)
 

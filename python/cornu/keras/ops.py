@@ -1,4 +1,5 @@
 """keras.ops: mathematics on tensors of a network, as far as layers compute it; on arrays, by NumPy."""
+import math
 from typing import Any, Callable
 
 import numpy as np
@@ -37,6 +38,9 @@ def _two(function: str, numpy: Callable, layer: type | None, constant: Callable 
         both = isinstance(x1, KerasTensor) and isinstance(x2, KerasTensor)
         if both and layer is None:
             raise NotImplementedError(f"ops.{function}: of two tensors is not in cornu; it takes a tensor and a number")
+        if both and x1.ndim != x2.ndim:
+            raise ValueError(f"ops.{function}: found tensors of shapes {x1.shape} and {x2.shape}; expected equal numbers of axes, as "
+                             f"with others one's batch would stand beside another axis")
         if both:
             return layer()([x1, x2])
         first = isinstance(x2, KerasTensor)
@@ -142,14 +146,105 @@ def stack(x, axis=0):
     return layers.Concatenate(axis=_axis("stack", axis, x[0].ndim + 1))([expand_dims(part, axis) for part in x])
 
 
+def _runs(function: str, axis, rank: int) -> list[list[int]]:
+    """The axes of a reduction, neighbours together."""
+    if axis is None:
+        raise NotImplementedError(f"ops.{function}: over axis=None, all samples together, is not in cornu; it takes axes from 1 to "
+                                  f"{rank - 1}")
+    runs: list[list[int]] = []
+    for number in sorted({_axis(function, n, rank) for n in (axis if isinstance(axis, (list, tuple)) else (axis,))}):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def _pooled(function: str, x: KerasTensor, axis, keepdims: bool, pool: Callable) -> KerasTensor:
+    """A reduction: pooling by windows as wide as the axes, which stand beside each other."""
+    runs = _runs(function, axis, x.ndim)
+    sample, reduced = list(x.shape[1:]), {n for run in runs for n in run}
+    kept = [1 if n in reduced else size for n, size in enumerate(sample, 1) if keepdims or n not in reduced]
+    if not kept:
+        raise NotImplementedError(f"ops.{function}: over axis={axis!r} of {x.shape} without keepdims is not in cornu, as no axis but "
+                                  f"the batch would be left; it takes keepdims=True")
+    for run in runs:
+        before, width, after = (math.prod(part) for part in (sample[:run[0] - 1], sample[run[0] - 1:run[-1]], sample[run[-1]:]))
+        x = pool(pool_size=(1, width))(layers.Reshape((before, width, after))(x))
+        sample[run[0] - 1:run[-1]] = [1] * len(run)
+    return layers.Reshape(kept)(x)
+
+
 def mean(x, axis=None, keepdims=False):
-    """Over height and width of pictures: axis=(1, 2)."""
+    """Over axes of each sample."""
     if not is_symbolic(x):
         return np.mean(x, axis=axis, keepdims=keepdims)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis or ())
-    if x.ndim != 4 or sorted(n % x.ndim for n in axes) != [1, 2]:
-        raise NotImplementedError(f"ops.mean: over axis={axis!r} of {x.shape} is not in cornu; it takes axis=(1, 2) of pictures")
-    return layers.GlobalAveragePooling2D(keepdims=bool(keepdims))(x)
+    if x.ndim == 4 and _runs("mean", axis, 4) == [[1, 2]]:
+        return layers.GlobalAveragePooling2D(keepdims=bool(keepdims))(x)
+    return _pooled("mean", x, axis, keepdims, layers.AveragePooling2D)
+
+
+def sum(x, axis=None, keepdims=False):
+    """Over axes of each sample: their mean times their number."""
+    if not is_symbolic(x):
+        return np.sum(x, axis=axis, keepdims=keepdims)
+    count = math.prod(x.shape[n] for run in _runs("sum", axis, x.ndim) for n in run)
+    return _scaled(_pooled("sum", x, axis, keepdims, layers.AveragePooling2D), count, 0)
+
+
+def _check_initial(function: str, initial) -> None:
+    if initial is not None:
+        raise NotImplementedError(f"ops.{function}: initial={initial!r} of a tensor is not in cornu; it takes None")
+
+
+def max(x, axis=None, keepdims=False, initial=None):
+    """Over axes of each sample. The gradient goes to the first of equal elements."""
+    if not is_symbolic(x):
+        return np.max(x, axis=axis, keepdims=keepdims, **({} if initial is None else {"initial": initial}))
+    _check_initial("max", initial)
+    return _pooled("max", x, axis, keepdims, layers.MaxPooling2D)
+
+
+def min(x, axis=None, keepdims=False, initial=None):
+    """Over axes of each sample: -max(-x)."""
+    if not is_symbolic(x):
+        return np.min(x, axis=axis, keepdims=keepdims, **({} if initial is None else {"initial": initial}))
+    _check_initial("min", initial)
+    return negative(_pooled("min", negative(x), axis, keepdims, layers.MaxPooling2D))
+
+
+def matmul(x1, x2):
+    """Products of the samples' matrices."""
+    if not is_symbolic([x1, x2]):
+        return np.matmul(x1, x2)
+    for x in (x1, x2):
+        if not isinstance(x, KerasTensor) or x.ndim != 3:
+            found = f"a tensor of shape {x.shape}" if isinstance(x, KerasTensor) else f"a {type(x).__name__}"
+            raise NotImplementedError(f"ops.matmul: of {found} is not in cornu; it takes two tensors of shape (batch, rows, columns)")
+    if x1.shape[2] != x2.shape[1]:
+        raise ValueError(f"ops.matmul: found shapes {x1.shape} and {x2.shape}; expected as many columns as rows")
+    return layers.Dot(axes=(2, 1))([x1, x2])
+
+
+def pad(x, pad_width, mode="constant", constant_values=None):
+    """Zeros around each sample: pad_width has (before, after) of each axis, (0, 0) of the batch."""
+    if not is_symbolic(x):
+        return np.pad(x, pad_width, mode, **({} if constant_values is None else {"constant_values": constant_values}))
+    if mode != "constant" or constant_values not in (None, 0):
+        raise NotImplementedError(f"ops.pad: mode={mode!r}, constant_values={constant_values!r} of a tensor is not in cornu; it takes "
+                                  f"zeros")
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    if widths[0] != [0, 0] or any(not isinstance(n, int) or n < 0 for width in widths for n in width):
+        raise ValueError(f"ops.pad: pad_width: found {pad_width} for a tensor of {x.ndim} axes; expected whole numbers of at least 0 "
+                         f"for each, and (0, 0) for the batch")
+    sample = list(x.shape[1:])
+    for place, (before, after) in enumerate(widths[1:]):
+        if before or after:
+            around = math.prod(sample[:place]), sample[place], math.prod(sample[place + 1:])
+            x = layers.ZeroPadding2D(((0, 0), (before, after)))(layers.Reshape(around)(x))
+            sample[place] += before + after
+            x = layers.Reshape(tuple(sample))(x)
+    return x
 
 
 def shape(x) -> tuple:
@@ -170,6 +265,7 @@ def gelu(x, approximate=True):
 _activations = [name for name in activations.__all__ if name not in ("deserialize", "gelu", "get", "linear", "relu", "serialize")]
 globals().update({name: getattr(activations, name) for name in _activations})
 
-__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "expand_dims", "gelu", "maximum", "mean", "minimum",
-           "multiply", "negative", "relu", "reshape", "shape", "square", "squeeze", "stack", "subtract", "true_divide", *_activations]
+__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "expand_dims", "gelu", "matmul", "max", "maximum", "mean",
+           "min", "minimum", "multiply", "negative", "pad", "relu", "reshape", "shape", "square", "squeeze", "stack", "subtract", "sum",
+           "true_divide", *_activations]
 __getattr__ = missing("cornu.keras.ops", __all__, _keras_names.ops)
