@@ -2,6 +2,7 @@
 numbers with Keras's."""
 import copy
 import gc
+import json
 import pickle
 
 import numpy as np
@@ -117,6 +118,15 @@ def test_a_functional_model_keeps_all_in_files_and_copies(net, samples, tmp_path
         assert np.array_equal(other.predict(samples[0], verbose=0), outputs) and other.layers[1] is not net.layers[1]
         other.fit(*samples, verbose=0)
     assert np.array_equal(net.predict(samples[0], verbose=0), outputs)
+
+
+def test_calls_of_a_layer_have_the_numbers_of_their_order():
+    begin, shared = keras.Input((4,)), layers.Dense(4, name="shared")
+    first, second = shared(begin), shared(layers.ReLU()(begin))
+    model = keras.Model(begin, layers.Subtract(name="less")([second, first]))
+    for config in (model.get_config(), json.loads(model.to_json())["config"]):
+        read = config["layers"][-1]["inbound_nodes"][0]["args"][0]
+        assert [tensor["config"]["keras_history"] for tensor in read] == [["shared", 1, 0], ["shared", 0, 0]]
 
 
 def test_a_summary_says_what_a_layer_reads(net):

@@ -109,7 +109,7 @@ class GraphNetwork(Network):
 
     def _expand(self, sources: list, listed: bool, calls: Calls) -> list:
         made = {t._keras_history: source for t, source in zip(self.inputs, sources)}
-        for node in self._graph.nodes:
+        for node in sorted(self._graph.nodes, key=lambda n: n.serial):  # a layer's calls keep their numbers
             if not node.is_input:
                 own = node.operation._expand([made[t._keras_history] for t in node.input_tensors], node.listed, calls)
                 made.update({t._keras_history: source for t, source in zip(node.output_tensors, own)})

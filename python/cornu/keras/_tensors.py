@@ -2,6 +2,7 @@
 
 A call of a layer on tensors is a node, which the layer keeps; its tensor knows the layer and the node's number there, as
 Keras's _keras_history does. A network is found from its outputs alone, by walking back."""
+import itertools
 import weakref
 from typing import Any, Callable, Iterable, NamedTuple
 
@@ -131,11 +132,14 @@ class Node:
     A tensor holds its layer, which holds its calls, which hold the tensors that they read. Nothing holds what comes after
     it: so a network is freed with its last reference, and not some time later."""
 
+    _serials = itertools.count()
+
     def __init__(self, operation, inputs: list[KerasTensor], shapes: list[tuple], listed: bool = False,
                  name: str | None = None, keys: list[str] | None = None):
         self._operation = weakref.ref(operation)
         self.input_tensors, self.listed, self.keys = inputs, listed, keys
         self.number = len(operation._inbound_nodes)
+        self.serial = next(Node._serials)  # of all calls: each comes after those that it reads
         self._shapes, self._names = shapes, [name or automatic_name("keras_tensor") for _ in shapes]
         self._outputs: list = [None] * len(shapes)
         operation._inbound_nodes.append(self)
