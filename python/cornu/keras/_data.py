@@ -67,6 +67,9 @@ def outputs_of(model, rows: np.ndarray):
 def weights_of(weights, count: int, what: str) -> np.ndarray | None:
     if weights is None:
         return None
+    if isinstance(weights, dict) or isinstance(weights, (list, tuple)) and any(np.size(w) == count > 1 for w in weights[1:]):
+        raise ValueError(f"{what}: found weights for each of several outputs, which are not in cornu; expected one array of {count} "
+                         f"numbers, by which the losses of all outputs are multiplied")
     array = numbers_of(weights, what)
     if array.size != count:
         raise ValueError(f"{what}: found weights of shape {array.shape}; expected {(count,)}")
