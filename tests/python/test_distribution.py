@@ -23,9 +23,20 @@ model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, activation="r
                           keras.layers.Dense(3, activation="softmax")])
 model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
 history = model.fit(x, y, batch_size=16, epochs=3, verbose=2, shards=4, shard_optimizer=True)
+weights = model.get_weights()
+
+left, right = keras.Input((6,)), keras.Input((2,))
+shared = keras.layers.Dense(3, activation="tanh")
+both = keras.layers.Multiply()([shared(left), keras.layers.BatchNormalization()(keras.layers.Dense(3)(right))])
+ends = [keras.layers.Dense(3, activation="softmax")(both), keras.layers.Dense(2)(keras.layers.Dropout(0.2)(both))]
+towers = keras.Model([left, right], ends)
+towers.compile("adam", ["sparse_categorical_crossentropy", "mse"], loss_weights=[1, 0.5])
+for divides in (False, True):
+    of_towers = towers.fit([x, x[:, :2]], [y, x[:, 2:4]], batch_size=16, epochs=2, verbose=0, shards=4, shard_optimizer=divides)
+    weights += towers.get_weights() + list(map(np.array, of_towers.history.values()))
 if keras.distribution.process_index() == 0:
     print("processes", keras.distribution.process_count())
-    np.save(sys.argv[1], np.concatenate([w.ravel() for w in model.get_weights()] + [history.history["loss"]]))
+    np.save(sys.argv[1], np.concatenate([w.ravel() for w in weights] + [history.history["loss"]]))
 """
 LAUNCHERS = {name: f"mpirun.{name}" for name in ("openmpi", "mpich")}
 
