@@ -8,7 +8,8 @@ twice, layers that are called twice, models within models, frozen layers, and me
 build it in Keras and in cornu: names, layers and weights stand in the same order, both predict the same, and three steps
 of SGD, with a loss and a weight for each output, have the same losses and change the weights alike. So it is with what cornu
 opens of Keras's .keras file. Of the first `--files` graphs cornu writes .keras, .h5 and .weights.h5, which Keras loads and
-predicts the same from; cornu reads Keras's .h5 and .weights.h5, and its own .safetensors and .onnx. Prints a line for each
+predicts the same from; cornu reads Keras's .h5 and .weights.h5, and its own .safetensors and .onnx, which onnxruntime reads,
+too. Prints a line for each
 graph that differs, and at the end the largest differences. Exit status 0: all agree."""
 import argparse
 import collections
@@ -25,6 +26,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 import keras as real  # noqa: E402
 import numpy as np  # noqa: E402
+import onnxruntime  # noqa: E402
 
 from cornu import keras as ours  # noqa: E402
 
@@ -394,6 +396,15 @@ def has_models(model) -> bool:
     return any(hasattr(operation, "layers") for operation in model.layers)
 
 
+def compare_in_onnxruntime(path: str, mine, x: list, expected: list) -> None:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [end.name for end in session.get_inputs()]
+    if len(names) > 1:
+        equal("ONNX: inputs", names, mine.input_names)
+    for i, (a, b) in enumerate(zip(session.run(None, dict(zip(names, x))), expected)):
+        same("outputs in onnxruntime", f"ONNX: output {i}", a, b, OUTPUT_LIMIT, 1e-3)
+
+
 def compare_files(model, mine, x: list, folder: str) -> None:
     """Both ways; cornu's files have no models within models."""
     expected, config, flat = outputs(model, x), model.to_json(), not has_models(model)
@@ -409,6 +420,7 @@ def compare_files(model, mine, x: list, folder: str) -> None:
                 back.load_weights(path)
         elif ending == ".onnx":
             mine.export(path, verbose=False)
+            compare_in_onnxruntime(path, mine, x, expected)
             try:
                 again = ours.models.load_model(path)
             except NotImplementedError as refused:  # what is no layer: a Dot that normalizes, and the like
