@@ -281,6 +281,9 @@ static void add_batch_norm(const shape *s, bool gamma, bool beta)
     op_case *c = add(OP_BATCH_NORM_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s, v, v, v, v}, .a = a};
     label(c, more);
+    c = add(OP_BATCH_NORM_FORWARD); /* recomputed: without moving statistics */
+    *c = (op_case){.kind = c->kind, .in = {*s, g, b}, .out = {*s, v, v}, .a = a};
+    label(c, gamma ? "gamma, again" : "again");
     c = add(OP_BATCH_NORM_INFERENCE);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s}, .a = a};
     label(c, more);

@@ -27,6 +27,8 @@ cornu_status reference_batch_norm_forward(const op_run *r)
             r->out[0][i] = (float)(((double)x[i] - mean) * inverse * gamma + beta);
         r->out[1][c] = (float)mean;
         r->out[2][c] = (float)inverse;
+        if (!r->out[3])
+            continue;
         r->out[3][c] = (float)((double)r->in[3][c] * momentum + mean * (1 - momentum));
         r->out[4][c] = (float)((double)r->in[4][c] * momentum + variance * (1 - momentum));
     }

@@ -178,6 +178,8 @@ static cornu_status batch_norm_run_forward(const op_run *r)
     for (int64_t i = 0; i < s->channels; i++) {
         double variance = n.totals[s->channels + i] / (double)s->rows;
         inverse[i] = (float)(1.0 / sqrt(variance + (double)r->op->a.batch_norm.epsilon));
+        if (!moving_mean)
+            continue;
         moving_mean[i] = moving_mean[i] * momentum + mean[i] * (1 - momentum);
         moving_variance[i] = moving_variance[i] * momentum + (float)variance * (1 - momentum);
     }

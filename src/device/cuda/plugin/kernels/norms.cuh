@@ -52,8 +52,10 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS)
     if (blockIdx.y == 0 && (int)threadIdx.x < p.t.width) {
         p.mean[c] = mean.x;
         p.inverse[c] = inverse;
-        p.moving_mean[c] = p.moving_mean[c] * p.momentum + mean.x * (1 - p.momentum);
-        p.moving_variance[c] = p.moving_variance[c] * p.momentum + variance * (1 - p.momentum);
+        if (p.moving_mean) {
+            p.moving_mean[c] = p.moving_mean[c] * p.momentum + mean.x * (1 - p.momentum);
+            p.moving_variance[c] = p.moving_variance[c] * p.momentum + variance * (1 - p.momentum);
+        }
     }
     normalize(p.t, w, p.x, mean, inverse * or_else(p.gamma, c, 1), or_else(p.beta, c, 0), p.y);
 }

@@ -24,8 +24,8 @@ typedef struct batch_norm_forward_params {
     float *y;
     const sum2 *partials;
     int64_t partial_count;
-    float *mean, *inverse, *moving_mean, *moving_variance;
-    sum2 share; /* 1 / rows */
+    float *mean, *inverse, *moving_mean, *moving_variance; /* moving ones: may be NULL */
+    sum2 share;                                            /* 1 / rows */
     float momentum, epsilon;
 } batch_norm_forward_params;
 

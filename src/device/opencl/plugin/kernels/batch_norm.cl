@@ -63,8 +63,10 @@ KERNEL(batch_norm_forward, WORK_ITEMS)
     if (get_group_id(1) == 0 && strip_writes(&w)) {
         mean[c] = center.x;
         inverse[c] = factor;
-        moving_mean[c] = moving_mean[c] * momentum + center.x * (1 - momentum);
-        moving_variance[c] = moving_variance[c] * momentum + variance * (1 - momentum);
+        if (moving_mean) {
+            moving_mean[c] = moving_mean[c] * momentum + center.x * (1 - momentum);
+            moving_variance[c] = moving_variance[c] * momentum + variance * (1 - momentum);
+        }
     }
     normalize(&w, columns, x, center, factor * or_else(gamma, c, 1), or_else(beta, c, 0), y);
 }
