@@ -294,6 +294,8 @@ typedef struct cornu_fit_options {
     void (*on_notice)(void *user, const char *line);
     bool (*should_stop)(void *user); /* called after each step and each epoch */
     void *user;
+    bool recompute; /* compute activations again in the backward pass instead of keeping them: less
+                       memory, more time, the same bits; also if the recipe says so */
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Callbacks may read and write the model's weights, set its

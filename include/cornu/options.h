@@ -51,6 +51,8 @@
            "of the shards' gradients: fp32 (default); bf16 (half the bytes, rounded)") \
     OPTION(at, FLAG, shard_optimizer, NULL, "shard-optimizer", NULL, 0, 0, 0, \
            "each rank updates its part of the weights") \
+    OPTION(at, FLAG, recompute, "recompute", "recompute", NULL, 0, 0, 0, \
+           "compute activations again in the backward pass: less memory, more time, same bits") \
     OPTION(at, INT, seed, "seed", "seed", "N", 1, 1, INT64_MAX, "same seed, same bits") \
     KEY(at, OWN, class_weight, 0, 0, 0) \
     KEY(at, OWN, callbacks, 0, 0, 0)

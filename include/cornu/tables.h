@@ -50,6 +50,7 @@ typedef struct cornu_explain_options {
     const char *gradient_dtype;      /* of what ranks send: "fp32" (NULL) or "bf16" */
     bool (*should_stop)(void *user); /* may be NULL */
     void *user;
+    bool recompute; /* as in cornu_fit_options */
 } cornu_explain_options;
 
 /* The plan of one training step as a table: operation, shape, kernel, why other kernels refused,

@@ -85,7 +85,7 @@ CORNU_API cornu_status cornu_evaluate_check(const cornu_model *model,
 CORNU_API cornu_status cornu_memory_check(const char *what, int64_t bytes);
 /* Estimate the host memory, in bytes, that cornu_fit needs in addition to the data: weights,
    optimizer slots, buffers, and as much as the buffers again for the kernels' scratch memory.
-   Uses only the options of the device and the batch; NULL: the defaults. */
+   Uses only the options of the device, the batch and `recompute`; NULL: the defaults. */
 CORNU_API cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options *options,
                                         int64_t *bytes);
 

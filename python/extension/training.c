@@ -17,6 +17,7 @@ PyObject *model_explain(PyObject *object, PyObject *arguments, PyObject *keyword
         CORNU_WHERE_OPTIONS(KEYWORD_WHERE, explain_call) /* where to run */
         {"batch", KEYWORD_INT, offsetof(explain_call, options.batch)},
         {"run", KEYWORD_FLAG, offsetof(explain_call, options.run)},
+        {"recompute", KEYWORD_FLAG, offsetof(explain_call, options.recompute)},
         {"ranks", KEYWORD_SMALL, offsetof(explain_call, options.ranks)},
         {"shard_optimizer", KEYWORD_FLAG, offsetof(explain_call, options.shard_optimizer)},
         {"gradient_dtype", KEYWORD_TEXT, offsetof(explain_call, options.gradient_dtype)},

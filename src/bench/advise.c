@@ -303,6 +303,7 @@ static cornu_status add_row(adviser *a, const device_id *id, const cornu_device_
     session_options open = {.where.device = info->name,
                             .where.exact_convolution = a->options->bench.exact_convolution};
     memory_need need;
+    TRY(model_recomputes(a->model, a->options->bench.recompute, &open.recompute));
     row->memory_needed = NAN;
     if (session_memory(a->model, &open, PLAN_TRAIN, r->batch, &need) == CORNU_OK)
         row->memory_needed = (double)need.variables + (double)need.buffers;

@@ -117,7 +117,8 @@ static const char *shown(const doc *d, char *out, size_t size)
 typedef struct trait {
     const char *section, *key, *name;
     char now[LINE];
-    bool of_machine; /* a difference in it excludes a comparison */
+    bool of_machine;    /* a difference in it excludes a comparison */
+    const char *absent; /* its value in reports that do not have it yet; or NULL */
 } trait;
 
 /* Comparing another program is the purpose; comparing another machine, or other threads, is
@@ -131,7 +132,8 @@ static cornu_status find_differences(const doc *then, bench_report *report, bool
                       {"machine", "cores", "cores", "", true},
                       {"machine", "threads", "threads", "", true},
                       {"machine", "isa", "instruction set", "", true},
-                      {"machine", "system", "system", "", false}};
+                      {"machine", "system", "system", "", false},
+                      {"settings", "recompute", "recomputation", "", true, "no"}};
     snprintf(traits[0].now, LINE, "%s", cornu_version());
     snprintf(traits[1].now, LINE, "%s", report->settings.exact_convolution ? "yes" : "no");
     snprintf(traits[2].now, LINE, "%s", m->cpu);
@@ -139,11 +141,14 @@ static cornu_status find_differences(const doc *then, bench_report *report, bool
     snprintf(traits[4].now, LINE, "%d", report->limits.threads);
     snprintf(traits[5].now, LINE, "%s", report->limits.isa);
     snprintf(traits[6].now, LINE, "%s", m->system);
+    snprintf(traits[7].now, LINE, "%s", report->settings.recompute ? "yes" : "no");
     *same_machine = true;
     for (size_t i = 0; i < sizeof traits / sizeof *traits; i++) {
         char was[LINE];
         const trait *t = &traits[i];
         shown(doc_get(t->section ? doc_get(then, t->section) : then, t->key), was, sizeof was);
+        if (!*was && t->absent)
+            snprintf(was, sizeof was, "%s", t->absent);
         if (strcmp(was, t->now) == 0)
             continue;
         *same_machine &= !t->of_machine;

@@ -682,6 +682,7 @@ cornu_status bench_run(const bench_options *options, bench_report *report)
              gmtime_r(&(time_t){time(NULL)}, &(struct tm){0}));
     report->settings = (bench_settings){.quick = options->quick,
                                         .exact_convolution = options->exact_convolution,
+                                        .recompute = options->recompute,
                                         .steps = options->steps};
     notice(b, "measuring the machine's limits");
     TRY_GOTO(b->host->ops->limits(b->host, &report->limits));

@@ -13,6 +13,7 @@ typedef struct bench_options {
     const char *without;          /* with "all": a device that is left out; NULL: none */
     const char *precision;        /* "fp32" (NULL), "tf32", "bf16": for devices that support it */
     bool exact_convolution;
+    bool recompute; /* as in cornu_fit_options; else as each recipe says */
     bool quick;
     bool operations; /* also time the operations of a step, if the step takes less than 0.5 s */
     int64_t steps;   /* > 0: the number of steps of a round */

@@ -2,6 +2,7 @@
 #include "bench/candidate.h"
 #include "base/memory.h"
 #include "data/sets/datasets.h"
+#include "train/fit_spec.h"
 #include "train/input_pipeline.h"
 #include "train/op_times.h"
 #include <cornu/data.h>
@@ -71,6 +72,8 @@ cornu_status candidate_memory(const bench_workload *w, const char *on, const ben
                             .where.exact_convolution = options->exact_convolution};
     cornu_status status = open_model(w, options->batch, &model, &batch);
     if (status == CORNU_OK)
+        status = model_recomputes(model, options->recompute, &open.recompute);
+    if (status == CORNU_OK)
         status = session_memory(model, &open, PLAN_TRAIN, batch, &need);
     cornu_model_close(model);
     /* The kernels' scratch memory may take as much as the buffers. */
@@ -89,6 +92,7 @@ cornu_status candidate_start(candidate *c, const bench_options *options)
                             .where.exact_convolution = options->exact_convolution,
                             .where.threads = options->threads,
                             .augment = spec.augment};
+    TRY(model_recomputes(c->model, options->recompute, &open.recompute));
     double begin = clock_seconds();
     TRY(session_open(c->model, &open, &c->session));
     device *d = session_device(c->session);

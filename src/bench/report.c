@@ -535,8 +535,9 @@ cornu_status bench_make_json(bench_report *report)
                   bench_json_number(l->read), "update_bytes", bench_json_number(l->update),
                   "cache_update_bytes", bench_json_number(l->cache_update));
     json_t *settings =
-        json_pack("{sb sb sI}", "quick", report->settings.quick, "exact_convolution",
-                  report->settings.exact_convolution, "steps", (json_int_t)report->settings.steps);
+        json_pack("{sb sb sb sI}", "quick", report->settings.quick, "exact_convolution",
+                  report->settings.exact_convolution, "recompute", report->settings.recompute,
+                  "steps", (json_int_t)report->settings.steps);
     json_decref(report->json);
     report->json =
         json_pack("{ss ss sb so so so so so so so}", "cornu", cornu_version(), "started",

@@ -134,7 +134,7 @@ typedef struct bench_comparison {
 
 /* The settings that change figures. */
 typedef struct bench_settings {
-    bool quick, exact_convolution;
+    bool quick, exact_convolution, recompute;
     int64_t steps; /* per round; 0: as many as fit */
 } bench_settings;
 

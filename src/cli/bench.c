@@ -23,20 +23,21 @@ typedef struct comparison {
     const char *file[FORMATS]; /* NULL: none. "-": standard output, in place of the table */
 } comparison;
 
-#define COMPARISON_OPTIONS(c, of)                                                                \
-    WHERE_OPTIONS(of){"batch",    "N",         "samples of a step; the recipe's without",        \
-                      OPTION_INT, &(of).batch, 1,                                                \
-                      INT32_MAX},                                                                \
-        {"sweep",                                                                                \
-         "batch[=N,N,...]",                                                                      \
-         "one batch after another (1, 2, 4, ... 512): where which device wins",                  \
-         OPTION_TEXT,                                                                            \
-         &(c).sweep,                                                                             \
-         0,                                                                                      \
-         0},                                                                                     \
-        {"json", "FILE", "write everything here, too", OPTION_TEXT, &(c).file[JSON], 0, 0},      \
-    {                                                                                            \
-        "html", "FILE", "write a page with charts here, too", OPTION_TEXT, &(c).file[HTML], 0, 0 \
+#define COMPARISON_OPTIONS(c, of)                                                                  \
+    WHERE_OPTIONS(of){"batch",    "N",         "samples of a step; the recipe's without",          \
+                      OPTION_INT, &(of).batch, 1,                                                  \
+                      INT32_MAX},                                                                  \
+        {"sweep",                                                                                  \
+         "batch[=N,N,...]",                                                                        \
+         "one batch after another (1, 2, 4, ... 512): where which device wins",                    \
+         OPTION_TEXT,                                                                              \
+         &(c).sweep,                                                                               \
+         0,                                                                                        \
+         0},                                                                                       \
+        {"recompute", NULL, "the steps of train --recompute", OPTION_FLAG, &(of).recompute, 0, 0}, \
+        {"json", "FILE", "write everything here, too", OPTION_TEXT, &(c).file[JSON], 0, 0},        \
+    {                                                                                              \
+        "html", "FILE", "write a page with charts here, too", OPTION_TEXT, &(c).file[HTML], 0, 0   \
     }
 
 static void on_notice(void *user, const char *line)

@@ -142,6 +142,7 @@ static int run_explain(int argc, char **argv)
          &o.shard_optimizer, 0, 0},
         {"gradient-dtype", "T", "of --ranks: fp32 (default); bf16 (half the bytes, rounded)",
          OPTION_TEXT, &o.gradient_dtype, 0, 0},
+        {"recompute", NULL, "the step of train --recompute", OPTION_FLAG, &o.recompute, 0, 0},
         {"run", NULL, "time each operation and relate it to the limit", OPTION_FLAG, &o.run, 0, 0},
         {.name = NULL}};
     operands found;

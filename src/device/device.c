@@ -37,25 +37,27 @@ const char *batch_plan_does(const plan *p)
 
 /* The plan of the same work with another batch: all that changes what memory it needs is as in p.
  */
-static cornu_status plan_with_batch(const plan *p, int64_t batch, plan **out)
+static cornu_status plan_with_batch(const plan *p, int64_t batch, bool recompute, plan **out)
 {
     const plan_options options = {.mode = p->mode,
                                   .scope = p->scope == SCOPE_UPDATES ? SCOPE_STEP : p->scope,
                                   .batch = batch,
                                   .weighted = p->weighted,
                                   .exact_convolution = p->exact_convolution,
+                                  .recompute = recompute,
                                   .keep_input_gradient = p->input_gradient != NO_TENSOR};
     return plan_build(p->model, &options, out);
 }
 
-/* 0 where even batch 1 does not fit. */
-static int64_t largest_batch(const plan *p, batch_fits *fits, void *context)
+/* The largest batch that fits, up to p's own if that is computed otherwise; 0 where even batch 1
+   does not fit. */
+static int64_t largest_batch(const plan *p, bool recompute, batch_fits *fits, void *context)
 {
-    int64_t fitting = 0, too_large = p->batch;
+    int64_t fitting = 0, too_large = p->batch + (recompute != p->recompute);
     while (p->model && too_large - fitting > 1) {
         int64_t batch = fitting + (too_large - fitting) / 2;
         plan *smaller = NULL;
-        if (plan_with_batch(p, batch, &smaller) != CORNU_OK)
+        if (plan_with_batch(p, batch, recompute, &smaller) != CORNU_OK)
             return 0;
         bool yes = fits(context, smaller);
         plan_free(smaller);
@@ -67,12 +69,27 @@ static int64_t largest_batch(const plan *p, batch_fits *fits, void *context)
     return fitting;
 }
 
+/* Would the training of p need less memory with recomputation? */
+static bool recomputation_helps(const plan *p)
+{
+    plan *other = NULL;
+    if (!p->model || p->mode != PLAN_TRAIN || p->scope == SCOPE_UPDATES || p->recompute ||
+        plan_with_batch(p, p->batch, true, &other) != CORNU_OK)
+        return false;
+    const bool less = other->arena_bytes < p->arena_bytes;
+    plan_free(other);
+    return less;
+}
+
 const char *batch_advice(const plan *p, batch_fits *fits, void *context, char text[BATCH_ADVICE])
 {
-    int64_t batch = largest_batch(p, fits, context);
-    if (batch > 0)
-        snprintf(text, BATCH_ADVICE, "the largest batch that fits is %lld", (long long)batch);
-    else
-        snprintf(text, BATCH_ADVICE, "not even batch 1 fits");
+    const int64_t batch = largest_batch(p, p->recompute, fits, context),
+                  more = recomputation_helps(p) ? largest_batch(p, true, fits, context) : 0;
+    int length = batch > 0 ? snprintf(text, BATCH_ADVICE, "the largest batch that fits is %lld",
+                                      (long long)batch)
+                           : snprintf(text, BATCH_ADVICE, "not even batch 1 fits");
+    if (more > batch)
+        snprintf(text + length, BATCH_ADVICE - (size_t)length, "; with the option recompute, %lld",
+                 (long long)more);
     return text;
 }

@@ -244,8 +244,9 @@ const char *batch_plan_does(const plan *p);
 typedef bool batch_fits(void *context, const plan *smaller);
 
 /* Find the largest batch below p's whose plan fits, and say so in `text`: "the largest batch that
-   fits is 12", or "not even batch 1 fits". */
-enum { BATCH_ADVICE = 96 };
+   fits is 12", or "not even batch 1 fits"; where recomputation admits a larger one, up to p's own,
+   also "; with the option recompute, 40". */
+enum { BATCH_ADVICE = 128 };
 const char *batch_advice(const plan *p, batch_fits *fits, void *context, char text[BATCH_ADVICE]);
 
 #endif

@@ -337,6 +337,10 @@ static cornu_status build(step_builder *b)
         TRY(add_step(b));
         pass_forms(p);
     }
+    TRY(plan_finish(p));
+    if (!p->recompute || p->scope == SCOPE_UPDATES)
+        return CORNU_OK;
+    TRY(pass_recompute(p));
     return plan_finish(p);
 }
 
@@ -352,6 +356,7 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->batch = options->batch;
     b.plan->weighted = options->weighted && options->mode != PLAN_PREDICT;
     b.plan->exact_convolution = options->exact_convolution;
+    b.plan->recompute = options->recompute && options->mode == PLAN_TRAIN;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
     cornu_status status = build(&b);
     builder_free(&b);

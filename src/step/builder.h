@@ -74,6 +74,10 @@ cornu_status pass_fuse_activation(plan *p);
 void pass_forms(plan *p);
 /* The same for SCOPE_UPDATES, which has no products: `forms` are those of plan_variable_forms. */
 void forms_of_updates(plan *p, const tensor_form *forms);
+/* In a finished plan, drop activations that the backward pass needs after the forward pass, and add
+   operations that compute them again, where that lowers the peak of live buffers. The plan must be
+   finished again. */
+cornu_status pass_recompute(plan *p);
 /* Find the groups of operations that may run as one. All tensors of a group live from its first
    operation on (tensor.first does not change; pass_memory sees to it). */
 cornu_status pass_groups(plan *p);

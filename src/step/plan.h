@@ -131,6 +131,7 @@ typedef struct op {
     tensor_ref in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX]; /* NO_TENSOR where absent */
     op_attributes a;
     double flops, bytes; /* cost.c */
+    bool recomputed;     /* a copy of an earlier operation, for the backward pass */
 } op;
 
 /* The share of a loss in the step's. */
@@ -221,6 +222,7 @@ typedef struct plan_options {
                              does) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool no_fusion;           /* fuse no activations */
+    bool recompute; /* PLAN_TRAIN: drop activations, and compute them again in the backward pass */
 } plan_options;
 
 typedef struct plan {
@@ -229,6 +231,7 @@ typedef struct plan {
     int64_t batch;
     bool weighted;
     bool exact_convolution;
+    bool recompute;
     tensor *tensors;
     int tensor_count;
     op *ops;

@@ -4,6 +4,7 @@
 #include "device/roofline.h"
 #include "parallel/divided_updates.h"
 #include "train/evaluate.h"
+#include "train/fit_spec.h"
 #include "train/op_times.h"
 #include <cornu/tables.h>
 #include <math.h>
@@ -159,6 +160,13 @@ static void add_times(const explained *e, int i, text *t)
              rate(c->flops, s), rate(c->bytes, s), share);
 }
 
+/* "conv2d_forward again" where it is recomputed. */
+static char *show_operation(const op *o, char *cell)
+{
+    snprintf(cell, CELL, "%s%s", op_infos[o->kind].name, o->recomputed ? " again" : "");
+    return cell;
+}
+
 /* The widths of the table's first columns. */
 typedef struct widths {
     int operation, name, dimensions, kernel;
@@ -170,7 +178,7 @@ static widths widths_of(const explained *e)
     widths w = {9, 5, 5, 6};
     char cell[CELL];
     for (int i = 0; i < p->op_count; i++) {
-        w.operation = longer(w.operation, op_infos[p->ops[i].kind].name);
+        w.operation = longer(w.operation, show_operation(&p->ops[i], cell));
         w.name = longer(w.name, p->ops[i].name ? p->ops[i].name : "");
         op_shape_show(p, &p->ops[i], cell);
         w.dimensions = longer(w.dimensions, cell);
@@ -208,7 +216,7 @@ static void add_table(const explained *e, text *t)
 {
     const plan *p = e->plan->plan;
     const widths w = widths_of(e);
-    char cell[CELL];
+    char cell[CELL], operation[CELL];
     text_add(t, "%3s  %-*s  %-*s  %-*s  %-*s %9s %8s", "#", w.operation, "operation", w.name,
              "layer", w.dimensions, "shape", w.kernel, "kernel", "MFLOP", "MB");
     if (e->seconds)
@@ -218,7 +226,7 @@ static void add_table(const explained *e, text *t)
         const op *o = &p->ops[i];
         op_shape_show(p, o, cell);
         text_add(t, "%3d  %-*s  %-*s  %-*s  %-*s %9.3f %8.3f", i + 1, w.operation,
-                 op_infos[o->kind].name, w.name, o->name ? o->name : "", w.dimensions, cell,
+                 show_operation(o, operation), w.name, o->name ? o->name : "", w.dimensions, cell,
                  w.kernel, e->choices[i].kernel, o->flops / 1e6, o->bytes / 1e6);
         if (e->seconds)
             add_times(e, i, t);
@@ -258,6 +266,46 @@ static void add_memory(const explained *e, text *t)
              memory_human((double)p->variable_bytes, variables),
              memory_human((double)e->buffers, buffers), memory_human(scratch, shown));
     text_add(t, " · batch %lld\n", (long long)e->batch);
+}
+
+/* Bytes of the buffers of the same step without recomputation. */
+static cornu_status plain_buffers(explained *e, int64_t *bytes)
+{
+    const plan *p = e->plan->plan;
+    device *d = session_device(e->session);
+    plan *plain;
+    TRY(plan_build(e->model,
+                   &(plan_options){.mode = PLAN_TRAIN,
+                                   .batch = p->batch,
+                                   .exact_convolution = p->exact_convolution},
+                   &plain));
+    cornu_status status = e->how.ranks > 1 ? distribute(&e->how, plain) : CORNU_OK;
+    if (status == CORNU_OK)
+        status = d->ops->buffer_bytes(d, plain, bytes);
+    plan_free(plain);
+    return status;
+}
+
+/* Adds what recomputation costs and saves. */
+static cornu_status add_recomputation(explained *e, text *t)
+{
+    const plan *p = e->plan->plan;
+    double flops = 0;
+    int64_t plain;
+    int count = 0;
+    char with[16], without[16];
+    if (!p->recompute)
+        return CORNU_OK;
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].recomputed) {
+            count++;
+            flops += p->ops[i].flops;
+        }
+    TRY(plain_buffers(e, &plain));
+    text_add(t, "recomputation: %d %s (\"again\"), %.3g GFLOP · buffers %s, without it %s\n", count,
+             PLURAL(count, "operation", "operations"), flops / 1e9,
+             memory_human((double)e->buffers, with), memory_human((double)plain, without));
+    return CORNU_OK;
 }
 
 /* Adds the blocking of its kernels, and where it comes from. */
@@ -383,6 +431,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
         TRY(data_spec_read(model->data, &spec));
     session_options open = {.where = own.where};
     open.augment = spec.augment;
+    TRY(model_recomputes(model, own.recompute, &open.recompute));
     TRY_GOTO(open_session(&e, &open));
     TRY_GOTO(divide_among_ranks(&e));
     int64_t samples = (e.batch - 1) / e.how.ranks + 1; /* of the largest shard */
@@ -397,6 +446,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     add_table(&e, &t);
     add_ranks(&e, &t);
     add_memory(&e, &t);
+    TRY_GOTO(add_recomputation(&e, &t));
     TRY_GOTO(add_tuning(&e, &t));
     add_total(&e, &t);
     status = text_take(&t, out);

@@ -152,7 +152,7 @@ static cornu_status start_session(fit_run *run)
 {
     data_spec data;
     TRY(data_spec_read(run->state.model->data, &data));
-    session_options options = {.where = run->options->where};
+    session_options options = {.where = run->options->where, .recompute = run->spec.recompute};
     options.augment = data.augment;
     if (!run->options->resume)
         TRY(features_learn(run->state.model, &run->input));

@@ -288,6 +288,14 @@ cornu_status model_default_seed(const cornu_model *model, uint64_t *seed)
     return CORNU_OK;
 }
 
+cornu_status model_recomputes(const cornu_model *model, bool asked, bool *recompute)
+{
+    fit_spec spec;
+    TRY(fit_spec_read(model->fit, &spec));
+    *recompute = asked || spec.recompute;
+    return CORNU_OK;
+}
+
 /* ---- the learning rate ------------------------------------------------------------------- */
 
 /* A callback that sets the rate at each epoch would override the given rate. */

@@ -44,5 +44,7 @@ bool fit_spec_validates(const fit_spec *spec, int64_t epoch);
 int64_t fit_spec_validations(const fit_spec *spec, int64_t begin, int64_t end);
 /* The seed of a model that has none yet: its recipe's, else 1. */
 cornu_status model_default_seed(const cornu_model *model, uint64_t *seed);
+/* Does the caller (`asked`) or the model's recipe ask for recomputation? */
+cornu_status model_recomputes(const cornu_model *model, bool asked, bool *recompute);
 
 #endif

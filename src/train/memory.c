@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "model/model.h"
 #include "train/evaluate.h"
+#include "train/fit_spec.h"
 #include "train/session.h"
 #include <cornu/tables.h>
 #include <cornu/trainer.h>
@@ -12,6 +13,7 @@ static cornu_status step_numbers(const cornu_model *model, int64_t batch, text *
     plan *p;
     char moved[16];
     plan_options options = {.mode = PLAN_TRAIN, .batch = batch};
+    TRY(model_recomputes(model, false, &options.recompute));
     TRY(plan_build(model, &options, &p));
     text_add(t, " A training step of %jd %s: %.4g GFLOP, %s read and written\n", (intmax_t)batch,
              PLURAL(batch, "sample", "samples"), p->flops * 1e-9, memory_human(p->bytes, moved));
@@ -41,7 +43,9 @@ static cornu_status memory_numbers(const cornu_model *model, int64_t batch, text
     memory_need need;
     char parameters[16], shown[16];
     double activations = 0;
-    TRY(session_memory(model, NULL, PLAN_TRAIN, batch, &need));
+    session_options options = {.recompute = false};
+    TRY(model_recomputes(model, false, &options.recompute));
+    TRY(session_memory(model, &options, PLAN_TRAIN, batch, &need));
     for (int i = 1; i < model->node_count; i++)
         activations += (double)shape_elements(&model->nodes[i].out) * sizeof(float);
     text_add(t, " Parameters: %s; activations: %s per sample\n",
@@ -177,7 +181,8 @@ cornu_status cornu_fit_memory(const cornu_model *model, const cornu_fit_options 
         return status_fail(CORNU_INVALID, "cornu_fit_memory: found no %s; expected one",
                            model ? "place for the number" : "model");
     TRY(STRUCT_READ("cornu_fit_options", options, &o));
-    const session_options of = {.where = o.where};
+    session_options of = {.where = o.where};
+    TRY(model_recomputes(model, o.recompute, &of.recompute));
     TRY(has_own_memory(o.where.device, &own));
     TRY(session_memory(model, &of, PLAN_TRAIN, batch_of(model, o.batch), &need));
     *bytes = need.copy + (own ? 0 : need.variables + 2 * need.buffers);

@@ -8,7 +8,7 @@ struct session {
     device_id id;
     augmentation augment;
     standardization standardize;
-    bool exact_convolution;
+    bool exact_convolution, recompute;
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
     int64_t pass;               /* < 0: the model's epoch */
@@ -39,6 +39,7 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     s->id = id;
     s->augment = options->augment;
     s->exact_convolution = options->where.exact_convolution;
+    s->recompute = options->recompute;
     s->pass = -1;
     bool drawn = false;
     cornu_status status = data_standardization(model, &s->standardize);
@@ -166,6 +167,7 @@ static cornu_status plan_of(session *s, plan_options options, session_plan **out
     options.augment = s->augment;
     options.standardize = s->standardize;
     options.exact_convolution = s->exact_convolution;
+    options.recompute = s->recompute;
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK && s->distribution)
         status = distribute(s->distribution, made->plan);
@@ -292,8 +294,10 @@ cornu_status session_memory(const cornu_model *model, const session_options *opt
     device *d = NULL;
     plan *p = NULL;
     cornu_status status;
-    plan_options planned = {
-        .mode = mode, .batch = batch, .exact_convolution = where.exact_convolution};
+    plan_options planned = {.mode = mode,
+                            .batch = batch,
+                            .exact_convolution = where.exact_convolution,
+                            .recompute = options && options->recompute};
     *need = (memory_need){0};
     TRY(check_variables(model));
     TRY(device_precision_find(where.precision, &opened.precision));

@@ -13,6 +13,7 @@ typedef struct session_options {
     cornu_where where;
     augmentation augment;
     const char *tuning; /* device_options.tuning */
+    bool recompute;     /* plan_options.recompute */
 } session_options;
 
 /* A plan with its device's side. Belongs to the session. */

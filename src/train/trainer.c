@@ -27,7 +27,9 @@ cornu_status cornu_trainer_open(cornu_model *model, const cornu_where *where,
     cornu_status status = CORNU_OK;
     if (!model->initialized && model->training.position.seed == 0)
         status = model_default_seed(model, &model->training.position.seed);
-    const session_options opened = {.where = where ? *where : (cornu_where){.device = NULL}};
+    session_options opened = {.where = where ? *where : (cornu_where){.device = NULL}};
+    if (status == CORNU_OK)
+        status = model_recomputes(model, false, &opened.recompute);
     if (status == CORNU_OK)
         status = session_open(model, &opened, &t->session);
     if (status != CORNU_OK) {

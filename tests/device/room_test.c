@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "support/net.h"
+#include "support/residual.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +90,49 @@ static void the_advice_is_for_the_same_plan_with_another_batch(void **state)
     cornu_model_close(model);
 }
 
+/* Every batch that needs no more bytes than this fits. */
+static bool fits_bytes(void *context, const plan *smaller)
+{
+    return smaller->arena_bytes <= *(const size_t *)context;
+}
+
+static void training_that_does_not_fit_hears_of_recomputation(void **state)
+{
+    (void)state;
+    static const char more[] = "; with the option recompute, ";
+    char *recipe = residual_recipe(3, 16, ""), text[BATCH_ADVICE];
+    cornu_model *model = net_model(recipe);
+    plan_options options = {.mode = PLAN_TRAIN, .batch = 64};
+    plan *p;
+    assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+    size_t bytes = p->arena_bytes / 2 + p->arena_bytes / 4;
+    batch_advice(p, fits_bytes, &bytes, text);
+    assert_non_null(strstr(text, "; with the option recompute, 64"));
+    bytes = p->arena_bytes / 8;
+    batch_advice(p, fits_bytes, &bytes, text);
+    assert_non_null(strstr(text, "the largest batch that fits is "));
+    const char *found = strstr(text, more);
+    assert_non_null(found);
+    assert_in_range(atoi(found + strlen(more)), 9, 63);
+    plan_free(p);
+    options.recompute = true; /* it has it */
+    assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+    bytes = p->arena_bytes / 2;
+    assert_null(strstr(batch_advice(p, fits_bytes, &bytes, text), more));
+    plan_free(p);
+    options = (plan_options){.mode = PLAN_EVALUATE, .batch = 64};
+    assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+    bytes = p->arena_bytes / 2;
+    assert_null(strstr(batch_advice(p, fits_bytes, &bytes, text), more));
+    plan_free(p);
+    cornu_model_close(model);
+    free(recipe);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(training_that_does_not_fit_hears_of_recomputation),
         cmocka_unit_test(the_advice_is_for_the_same_plan_with_another_batch),
         cmocka_unit_test(a_batch_little_larger_than_fits_is_refused_with_advice),
     };

@@ -129,9 +129,17 @@ void notices_add(void *user, const char *line)
 cornu_status __real_session_open(cornu_model *model, const session_options *options, session **out);
 cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out);
 
+static bool recomputed;
+
+bool runs_recomputed(void)
+{
+    return recomputed;
+}
+
 cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out)
 {
     session_options o = *options;
+    recomputed = o.recompute;
     if (!o.where.device && getenv("CORNU_TEST_DEVICES"))
         o.where.device = net_device(0);
     return __real_session_open(model, &o, out);

@@ -37,6 +37,9 @@ cornu_model *runs_trained(void);
 /* Same weights and slots, bit by bit? */
 bool same_bits(const cornu_model *a, const cornu_model *b);
 
+/* Did the last session that was opened recompute? */
+bool runs_recomputed(void);
+
 /* should_stop after `steps` calls; user points to the count left. */
 bool stop_after(void *user);
 

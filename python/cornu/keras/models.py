@@ -248,7 +248,8 @@ class Model(GraphNetwork):
         and max_queue_size say how batches are fetched ahead. cornu's own arguments: shards=N divides each batch into N
         micro-batches, a power of two, and adds their gradients (with keras.distribution: over several processes);
         gradient_dtype="bf16" rounds these gradients ("fp32" does not); shard_optimizer=True lets each of several processes
-        update only its slices of the weights."""
+        update only its slices of the weights; recompute=True computes activations again in the backward pass instead of keeping
+        them: less memory, more time, the same bits."""
         self._want_compiled("fit")
         own_section, own = own_options(kwargs)
         fetch = older("fit", kwargs)
