@@ -224,6 +224,23 @@ def test_shards_divide_each_batch(model, samples):
         model.fit(x, y, verbose=0, shards=3)
 
 
+def test_recomputation_gives_the_same_bits(samples):
+    x, y = samples
+    weights = []
+    for recompute in (False, True):
+        keras.utils.set_random_seed(3)
+        layers = [keras.Input(x.shape[1:]), keras.layers.Flatten()]
+        for _ in range(3):
+            layers += [keras.layers.Dense(128, activation="relu"), keras.layers.Dropout(0.2), keras.layers.Dense(8)]
+        deep = keras.Sequential([*layers, keras.layers.Dense(3, activation="softmax")])
+        deep.compile("adam", "sparse_categorical_crossentropy")
+        deep.fit(x, y, batch_size=20, epochs=2, verbose=0, recompute=recompute)
+        weights.append(deep.get_weights())
+        text = deep._handle.explain(batch=20, recompute=recompute)
+        assert ("dense_forward again" in text) == recompute
+    assert all(np.array_equal(a, b) for a, b in zip(*weights))
+
+
 def test_the_librarys_own_options_are_keywords_of_fit(model, samples):
     own = {name: (kind, is_key) for name, kind, is_key in _cornu.fit_options()}
     assert own["shards"] == ("INT", True) and own["gradient_dtype"] == ("TEXT", True) and own["shard_optimizer"] == ("FLAG", False)

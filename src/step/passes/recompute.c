@@ -449,7 +449,7 @@ static bool choose(recomputation *r)
     }
     for (int i = 0; i < count; i++)
         if ((double)tried[i].peak <= (double)lowest->peak * AS_GOOD &&
-            tried[i].peak < tried[0].peak && (!best || tried[i].flops < best->flops))
+            (!best || tried[i].flops < best->flops))
             best = &tried[i];
     return best && try_budget(r, best->budget, best);
 }
