@@ -94,12 +94,34 @@ static cornu_status prepare_step(fit_run *run, int64_t batch)
     return session_plan_for(run->state.session, PLAN_TRAIN, batch, fit_is_weighted(run), &ready);
 }
 
+static bool recomputes(const plan *p)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].recomputed)
+            return true;
+    return false;
+}
+
+/* Shards have plans of several sizes: nothing is said of these. */
+static cornu_status notice_recomputation(fit_run *run)
+{
+    session_plan *ready;
+    if (!run->spec.recompute || run->state.shards)
+        return CORNU_OK;
+    TRY(session_plan_for(run->state.session, PLAN_TRAIN, run->batch, fit_is_weighted(run), &ready));
+    if (!recomputes(ready->plan))
+        fit_notice(&run->state, "recompute: found no activations that are worth computing again: "
+                                "the steps are as without it");
+    return CORNU_OK;
+}
+
 /* Prepare all plans of the run, so that a lack of memory is found now. */
 static cornu_status prepare_plans(fit_run *run)
 {
     session_plan *ready;
     const evaluation *v = &run->validation;
     TRY(prepare_step(run, run->batch));
+    TRY(notice_recomputation(run));
     int64_t rest = run->state.data->stream ? 0 : input_samples(&run->input) % run->batch;
     if (rest)
         TRY(prepare_step(run, rest));

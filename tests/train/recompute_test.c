@@ -154,6 +154,25 @@ static void it_is_asked_for_by_option_or_recipe(void **state)
     cornu_data_close(data);
 }
 
+static void a_run_says_where_it_has_no_effect(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, 0);
+    for (int i = 0; i < 2; i++) {
+        notices said = {.count = 0};
+        cornu_fit_options o = {
+            .size = sizeof o, .recompute = true, .on_notice = notices_add, .user = &said};
+        cornu_model *model =
+            i ? runs_model("[{Dense: {units: 3, activation: softmax}}]", COMPILE, "{epochs: 1}")
+              : runs_model(LAYERS, COMPILE, "{epochs: 1}");
+        expect_ok(cornu_fit(model, data, &o, NULL));
+        assert_int_equal(said.count, i);
+        assert_int_equal(strstr(said.lines, "recompute: found no activations") != NULL, i);
+        cornu_model_close(model);
+    }
+    cornu_data_close(data);
+}
+
 static void a_session_trains_by_such_a_plan(void **state)
 {
     (void)state;
@@ -203,6 +222,7 @@ int main(void)
         cmocka_unit_test(model_files_have_the_same_bits),
         cmocka_unit_test(the_memory_of_a_fit_is_less),
         cmocka_unit_test(it_is_asked_for_by_option_or_recipe),
+        cmocka_unit_test(a_run_says_where_it_has_no_effect),
         cmocka_unit_test(a_session_trains_by_such_a_plan),
         cmocka_unit_test(explain_says_what_is_computed_again),
     };
