@@ -250,7 +250,18 @@ static bool writes_wanted(const recomputation *r, const op *o)
     return false;
 }
 
-/* A convolution is copied together with the pool of its group. */
+/* Copy operation `i` with all of the forward groups that it is within. */
+static void copy_with_groups(recomputation *r, int i)
+{
+    const plan *p = r->p;
+    copy_operation(r, i);
+    for (int g = 0; g < p->group_count; g++) {
+        const int first = p->groups[g].first, end = first + p->groups[g].count;
+        for (int k = first; first <= i && i < end && end <= r->end && k < end; k++)
+            copy_operation(r, k);
+    }
+}
+
 static void find_copied(recomputation *r)
 {
     const plan *p = r->p;
@@ -260,9 +271,7 @@ static void find_copied(recomputation *r)
     for (int i = r->end - 1; i > 0; i--) {
         if (!writes_wanted(r, &p->ops[i]))
             continue;
-        copy_operation(r, i);
-        if (p->ops[i].kind == OP_CONV2D_FORWARD && plan_group(p, &p->ops[i], GROUP_CONV_POOL))
-            copy_operation(r, i + 1);
+        copy_with_groups(r, i);
     }
 }
 
