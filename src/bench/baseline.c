@@ -126,13 +126,13 @@ typedef struct trait {
 static cornu_status find_differences(const doc *then, bench_report *report, bool *same_machine)
 {
     const bench_machine *m = &report->machine;
-    trait traits[] = {{NULL, "cornu", "version", "", false},
-                      {"settings", "exact_convolution", "exact convolutions", "", true},
-                      {"machine", "cpu", "processor", "", true},
-                      {"machine", "cores", "cores", "", true},
-                      {"machine", "threads", "threads", "", true},
-                      {"machine", "isa", "instruction set", "", true},
-                      {"machine", "system", "system", "", false},
+    trait traits[] = {{NULL, "cornu", "version", "", false, NULL},
+                      {"settings", "exact_convolution", "exact convolutions", "", true, NULL},
+                      {"machine", "cpu", "processor", "", true, NULL},
+                      {"machine", "cores", "cores", "", true, NULL},
+                      {"machine", "threads", "threads", "", true, NULL},
+                      {"machine", "isa", "instruction set", "", true, NULL},
+                      {"machine", "system", "system", "", false, NULL},
                       {"settings", "recompute", "recomputation", "", true, "no"}};
     snprintf(traits[0].now, LINE, "%s", cornu_version());
     snprintf(traits[1].now, LINE, "%s", report->settings.exact_convolution ? "yes" : "no");

@@ -320,7 +320,7 @@ cornu_status plan_finish(plan *p)
     return CORNU_OK;
 }
 
-static cornu_status build(step_builder *b)
+static cornu_status build(step_builder *b, size_t *plain_bytes)
 {
     plan *p = b->plan;
     TRY(memory_new((size_t)p->model->weight_count, sizeof *p->gradients, "plan", &p->gradients));
@@ -338,16 +338,17 @@ static cornu_status build(step_builder *b)
         pass_forms(p);
     }
     TRY(plan_finish(p));
+    *plain_bytes = p->arena_bytes;
     if (!p->recompute || p->scope == SCOPE_UPDATES)
         return CORNU_OK;
     TRY(pass_recompute(p));
     return plan_finish(p);
 }
 
-cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out)
+/* *plain_bytes: of the arena without recomputation. */
+static cornu_status build_plan(const cornu_model *model, const plan_options *options,
+                               size_t *plain_bytes, plan **out)
 {
-    *out = NULL;
-    TRY(check_options(model, options));
     step_builder b = {.options = options};
     TRY(memory_new(1, sizeof *b.plan, "plan", &b.plan));
     b.plan->model = model;
@@ -358,13 +359,31 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     b.plan->exact_convolution = options->exact_convolution;
     b.plan->recompute = options->recompute && options->mode == PLAN_TRAIN;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
-    cornu_status status = build(&b);
+    cornu_status status = build(&b, plain_bytes);
     builder_free(&b);
     if (status != CORNU_OK) {
         plan_free(b.plan);
         return status;
     }
     *out = b.plan;
+    return CORNU_OK;
+}
+
+cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out)
+{
+    size_t plain_bytes = 0;
+    plan_options plain = *options;
+    *out = NULL;
+    TRY(check_options(model, options));
+    TRY(build_plan(model, options, &plain_bytes, out));
+    if (!(*out)->recompute || (*out)->arena_bytes <= plain_bytes)
+        return CORNU_OK;
+    /* Fewer bytes live at a time, but their places leave gaps. */
+    plan_free(*out);
+    *out = NULL;
+    plain.recompute = false;
+    TRY(build_plan(model, &plain, &plain_bytes, out));
+    (*out)->recompute = true;
     return CORNU_OK;
 }
 
