@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Write files of real Keras, and files that nobody should open, into tests/fixtures/keras_files.npz.
 
-usage: make_keras_files.py [--output FILE] [--latest]
+usage: make_keras_files.py [--output FILE] [--latest] [--nested]
 
 tests/exchange/keras_files_test.c reads it. Besides requirements.txt it needs tf.keras 2: pip install --no-deps
-tf_keras==2.21.0. With --latest only latest... is made anew, from the other files that FILE has. Members:
+tf_keras==2.21.0. With --latest only latest... is made anew, from the other files that FILE has, with --nested only the cases
+of models within models. Members:
 
     file/NAME                      a file's bytes
     CASE/x, CASE/y                 samples, of a case whose files are CASE.keras, CASE.h5 and CASE.weights.h5
@@ -45,6 +46,31 @@ CASES = {
 }
 
 
+def nested():
+    """A Functional and a Sequential in a Sequential. In the older files a model's weights that are trained come first."""
+    x = L.Input((5,), name="seen")
+    encoder = keras.Model(x, L.Dense(4, activation="tanh", name="inner")(L.BatchNormalization(name="norm")(x)), name="encoder")
+    encoder.get_layer("inner").trainable = False
+    head = keras.Sequential([L.Input((4,)), L.Dense(4, activation="relu"), L.BatchNormalization(), L.Dense(3)], name="head")
+    return keras.Sequential([L.Input((5,)), encoder, L.Dropout(0.0), head, L.Softmax()])
+
+
+def towers():
+    """A model of two outputs that is called twice, with a model in it."""
+    x = L.Input((5,), name="seen")
+    y = keras.Sequential([L.Input((5,)), L.Dense(4, activation="tanh"), L.BatchNormalization(momentum=0.6)], name="stem")(x)
+    tower = keras.Model(x, [L.Dense(2, name="left")(y), L.Dense(3, name="right")(y)], name="tower")
+    seen = L.Input((5,), name="samples")
+    outputs = [*tower(seen), *tower(L.Dense(5, activation="relu")(seen))]
+    return keras.Model(seen, L.Dense(3, activation="softmax")(L.Concatenate()(outputs)))
+
+
+NESTED = {
+    "nested": (nested, (5,), lambda: keras.optimizers.Adam(0.01, epsilon=1e-3)),
+    "towers": (towers, (5,), lambda: keras.optimizers.Adam(0.01, amsgrad=True, epsilon=1e-3)),
+}
+
+
 def fit(model, x, y):
     return model.fit(x, y, batch_size=BATCH, epochs=2, shuffle=False, verbose=0).history["loss"]
 
@@ -56,17 +82,28 @@ def real_files(folder, members):
         model = keras.Sequential([L.Input(shape), *layers()])
         if functional:
             model = keras.Model(model.inputs, model.outputs)
-        model.compile(optimizer(), "sparse_categorical_crossentropy", metrics=["accuracy"])
-        generator = np.random.default_rng(1)
-        x = generator.random((SAMPLES, *shape), "float32")
-        y = generator.integers(0, 3, SAMPLES).astype("int64")
-        if trained:
-            fit(model, x, y)
-        for ending in (".keras", ".h5"):
-            model.save(os.path.join(folder, name + ending))
-        model.save_weights(os.path.join(folder, name + ".weights.h5"))
-        members.update({f"{name}/x": x, f"{name}/y": y, f"{name}/predicted": model.predict(x, verbose=0),
-                        f"{name}/losses": np.array(fit(model, x, y), "float32")})
+        write_case(name, model, shape, optimizer(), trained, folder, members)
+
+
+def write_case(name, model, shape, optimizer, trained, folder, members):
+    model.compile(optimizer, "sparse_categorical_crossentropy", metrics=["accuracy"])
+    generator = np.random.default_rng(1)
+    x = generator.random((SAMPLES, *shape), "float32")
+    y = generator.integers(0, 3, SAMPLES).astype("int64")
+    if trained:
+        fit(model, x, y)
+    for ending in (".keras", ".h5"):
+        model.save(os.path.join(folder, name + ending))
+    model.save_weights(os.path.join(folder, name + ".weights.h5"))
+    members.update({f"{name}/x": x, f"{name}/y": y, f"{name}/predicted": model.predict(x, verbose=0),
+                    f"{name}/losses": np.array(fit(model, x, y), "float32")})
+
+
+def nested_files(folder, members):
+    for name, (build, shape, optimizer) in NESTED.items():
+        keras.backend.clear_session()
+        keras.utils.set_random_seed(5)
+        write_case(name, build(), shape, optimizer(), True, folder, members)
 
 
 def files_of_tf_keras_2(folder, members):
@@ -244,16 +281,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", default=os.path.join(os.path.dirname(__file__), "../tests/fixtures/keras_files.npz"))
     parser.add_argument("--latest", action="store_true", help="make only the files of libver=\"latest\" anew")
+    parser.add_argument("--nested", action="store_true", help="make only the models within models anew")
     options, members = parser.parse_args(), {}
     output = options.output
     with tempfile.TemporaryDirectory() as folder:
-        if options.latest:
+        if options.latest or options.nested:
             members = unpack(output, folder)
         else:
             real_files(folder, members)
             files_of_tf_keras_2(folder, members)
             hostile_files(folder, members)
-        latest_files(folder)
+        if not options.latest:
+            nested_files(folder, members)
+        if not options.nested:
+            latest_files(folder)
         for name in sorted(os.listdir(folder)):
             with open(os.path.join(folder, name), "rb") as f:
                 members[f"file/{name}"] = np.frombuffer(f.read(), np.uint8)

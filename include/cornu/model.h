@@ -97,6 +97,14 @@ CORNU_API cornu_status cornu_model_set_outputs(cornu_model *model, int64_t class
    its recipe records the data. *told (may be NULL) is one line that says what changed, or NULL. */
 CORNU_API cornu_status cornu_model_adapt(cornu_model *model, const cornu_data *data, char **told);
 
+/* cornu_model_summary, with the options of Keras's. */
+typedef struct cornu_summary_options {
+    size_t size;
+    int expand_nested; /* below a model within the model, the rows of its layers */
+} cornu_summary_options;
+CORNU_API cornu_status cornu_model_summary_as(const cornu_model *model,
+                                              const cornu_summary_options *options, char **text);
+
 /* Keras's to_json() of the model. */
 CORNU_API cornu_status cornu_model_config(const cornu_model *model, char **json);
 /* The compile section of a model as JSON, in the form that cornu_model_compile accepts; "null"

@@ -2,6 +2,7 @@
    version. */
 #include "base/memory.h"
 #include "cli/cli.h"
+#include <cornu/model.h>
 #include <cornu/tables.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -103,7 +104,12 @@ const command command_devices = {"devices",          "what --device may name on 
 
 static int run_summary(int argc, char **argv)
 {
-    const option options[] = {{.name = NULL}};
+    bool expand_nested = false;
+    const option options[] = {
+        {"expand-nested", NULL, "below a model within the model, the rows of its layers",
+         OPTION_FLAG, &expand_nested, 0, 0},
+        {.name = NULL},
+    };
     operands found;
     int status;
     cornu_model *model = NULL;
@@ -113,7 +119,11 @@ static int run_summary(int argc, char **argv)
         return status;
     status = exit_status(cornu_model_open(found.item[0], &model));
     if (status == STATUS_OK)
-        status = exit_status(cornu_model_summary(model, &table));
+        status = exit_status(
+            cornu_model_summary_as(model,
+                                   &(cornu_summary_options){.size = sizeof(cornu_summary_options),
+                                                            .expand_nested = expand_nested},
+                                   &table));
     if (status == STATUS_OK)
         print_lines(table);
     cornu_free(table);
@@ -123,7 +133,7 @@ static int run_summary(int argc, char **argv)
 
 const command command_summary = {"summary",
                                  "layers, parameters, FLOPs and memory of a network",
-                                 "RECIPE|WORKLOAD|MODEL",
+                                 "RECIPE|WORKLOAD|MODEL [--expand-nested]",
                                  NULL,
                                  run_summary,
                                  .alone = true};

@@ -3,35 +3,45 @@
 #include "exchange/weights.h"
 #include <string.h>
 
-bool skip_has(const char *const *skip, const char *name, size_t length)
+static char plain(char c)
+{
+    return c == '.' ? '/' : c;
+}
+
+/* True if the name in a file or a model is `called`, or of something in it: "dense/kernel",
+   "backbone/dense/kernel", "classifier.6.bias". PyTorch's names have points. */
+static bool is_of(const char *name, size_t length, const char *called, bool torch)
+{
+    size_t i = 0;
+    while (i < length && called[i] &&
+           (torch ? plain(name[i]) == plain(called[i]) : name[i] == called[i]))
+        i++;
+    return called[i] == 0 && (i == length || name[i] == '/' || (torch && name[i] == '.'));
+}
+
+bool skip_has(const char *const *skip, const char *name)
 {
     for (; skip && *skip; skip++)
-        if (strlen(*skip) == length && strncmp(*skip, name, length) == 0)
+        if (is_of(name, strlen(name), *skip, false))
             return true;
     return false;
 }
 
-/* Layers' names are without a slash. */
-bool skip_has_weight(const char *const *skip, const char *weight)
+bool skip_has_module(const char *const *skip, const char *name, size_t length)
 {
-    return skip_has(skip, weight, strcspn(weight, "/"));
-}
-
-/* True if the tensor is a weight of the layer `called` in a file: "dense/kernel",
-   "classifier.6.bias". */
-static bool is_of(const char *tensor, const char *called)
-{
-    size_t length = strlen(called);
-    return strncmp(tensor, called, length) == 0 && (tensor[length] == '/' || tensor[length] == '.');
+    for (; skip && *skip; skip++)
+        if (is_of(name, length, *skip, true))
+            return true;
+    return false;
 }
 
 static bool is_there(const char *called, const tensor_file *f, const cornu_model *m)
 {
     bool found = false;
     for (int i = 0; i < m->weight_count && !found; i++)
-        found = is_of(m->variables[i].name, called);
+        found = is_of(m->variables[i].name, strlen(m->variables[i].name), called, false);
     for (int i = 0; f && i < f->count && !found; i++)
-        found = is_of(f->tensors[i].name, called);
+        found = is_of(f->tensors[i].name, strlen(f->tensors[i].name), called, true);
     return found;
 }
 

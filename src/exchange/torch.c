@@ -313,9 +313,13 @@ static bool same_but_numbers(const group *a, const group *b)
     return i == a->length && j == b->length;
 }
 
+/* "backbone.conv" of the layer "backbone/conv" */
 static bool is_called(const group *g, const char *name)
 {
-    return strlen(name) == g->length && memcmp(name, g->name, g->length) == 0;
+    size_t i = 0;
+    while (i < g->length && (name[i] == g->name[i] || (name[i] == '/' && g->name[i] == '.')))
+        i++;
+    return i == g->length && name[i] == 0;
 }
 
 /* ---- groups ------------------------------------------------------------------------------- */
@@ -552,11 +556,11 @@ static void leave_out(state_dict *d, const char *const *skip)
 {
     int kept = 0;
     for (int i = 0; i < d->module_count; i++)
-        if (!skip_has_weight(skip, d->modules[i].layer->name))
+        if (!skip_has(skip, d->modules[i].layer->name))
             d->modules[kept++] = d->modules[i];
     d->module_count = kept;
     for (int i = 0; i < d->group_count; i++)
-        d->groups[i].used = skip_has(skip, d->groups[i].name, d->groups[i].length);
+        d->groups[i].used = skip_has_module(skip, d->groups[i].name, d->groups[i].length);
 }
 
 cornu_status torch_read(const tensor_file *f, cornu_model *m, const char *const *skip)
@@ -623,7 +627,10 @@ static cornu_status add(content *c, int module, torch_role role, const shape *s)
     memcpy(t->shape, s->dim, (size_t)s->rank * sizeof *t->shape);
     c->module[c->count] = module;
     c->role[c->count++] = role;
-    return memory_format(&t->name, "%s.%s", c->modules[module].layer->name, torch_role_name(role));
+    TRY(memory_format(&t->name, "%s.%s", c->modules[module].layer->name, torch_role_name(role)));
+    for (char *slash = t->name; (slash = strchr(slash, '/'));) /* of a submodel */
+        *slash = '.';
+    return CORNU_OK;
 }
 
 /* A normalization of PyTorch's has both factor and summand, or neither. */

@@ -21,11 +21,11 @@ static cornu_status check_weights(const tensor_file *f, const cornu_model *m,
                                   const char *const *skip)
 {
     for (int i = 0; i < m->weight_count; i++)
-        if (!skip_has_weight(skip, m->variables[i].name))
+        if (!skip_has(skip, m->variables[i].name))
             TRY(weight_check(f, &m->variables[i], tensor_file_find(f, m->variables[i].name)));
     for (int i = 0; i < f->count; i++)
         if (!is_state(f->tensors[i].name) && !model_variable(m, f->tensors[i].name) &&
-            !skip_has_weight(skip, f->tensors[i].name))
+            !skip_has(skip, f->tensors[i].name))
             return status_fail(CORNU_BAD_FILE,
                                "%s: found %s; expected only weights of the model, "
                                "such as %s",
@@ -44,7 +44,7 @@ static cornu_status take_weights(tensor_file *f, cornu_model *model, const char 
     TRY(check_weights(f, model, skip));
     TRY(model_start_weights(model));
     for (int i = 0; i < model->weight_count; i++)
-        if (!skip_has_weight(skip, model->variables[i].name))
+        if (!skip_has(skip, model->variables[i].name))
             TRY(weight_copy(&model->variables[i], tensor_file_find(f, model->variables[i].name)));
     return CORNU_OK;
 }
@@ -69,7 +69,7 @@ static cornu_status take_in_order(const cornu_model *from, const char *path, cor
                            to->weight_count);
     for (int i = 0; i < to->weight_count; i++) {
         const variable *a = &from->variables[i], *b = &to->variables[i];
-        if (!skip_has_weight(skip, b->name) && !shape_equal(&a->shape, &b->shape))
+        if (!skip_has(skip, b->name) && !shape_equal(&a->shape, &b->shape))
             return status_fail(CORNU_BAD_FILE,
                                "%s: weight %d, %s: found shape %s; expected %s, of %s", path, i + 1,
                                a->name, shape_show(&a->shape, false, found),
@@ -77,7 +77,7 @@ static cornu_status take_in_order(const cornu_model *from, const char *path, cor
     }
     TRY(model_start_weights(to));
     for (int i = 0; i < to->weight_count; i++)
-        if (!skip_has_weight(skip, to->variables[i].name))
+        if (!skip_has(skip, to->variables[i].name))
             memcpy(to->variables[i].value, from->variables[i].value,
                    (size_t)to->variables[i].count * sizeof(float));
     return CORNU_OK;
@@ -288,7 +288,7 @@ static cornu_status check(match *c)
     for (int i = 0; i < c->m->layer_count; i++) {
         const layer *l = c->m->layers[i];
         int found = weights_in_file(c, l);
-        if (l->weight_count == 0 || skip_has(c->o->skip, l->name, strlen(l->name)))
+        if (l->weight_count == 0 || skip_has(c->o->skip, l->name))
             continue;
         c->layers++;
         if (found == 0) {

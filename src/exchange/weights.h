@@ -18,11 +18,11 @@ cornu_status weight_match_read(tensor_file *f, cornu_model *m, const cornu_weigh
 
 /* ---- layers that are skipped when weights are read from a file (skip.c) ------------------ */
 
-/* True if the first `length` bytes of `name` are a layer in the NULL-terminated list `skip` (may
-   be NULL). */
-bool skip_has(const char *const *skip, const char *name, size_t length);
-/* The same of the layer of a weight, "dense/kernel". */
-bool skip_has_weight(const char *const *skip, const char *weight);
+/* True if the layer or weight `name` is in the NULL-terminated list `skip` (may be NULL), or in a
+   layer or submodel that is: "dense/kernel" if "dense" is there. */
+bool skip_has(const char *const *skip, const char *name);
+/* The same of the first `length` bytes of a name as PyTorch has them: "classifier.6". */
+bool skip_has_module(const char *const *skip, const char *name, size_t length);
 /* CORNU_INVALID if a layer in `skip` has weights neither in the model nor in the file (`f` may
    be NULL). */
 cornu_status skip_check(const char *const *skip, const tensor_file *f, const cornu_model *m);

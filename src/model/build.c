@@ -1,7 +1,7 @@
 /* The table of layers; and layers added to a model: their options, names, shapes and weights. */
+#include "model/build.h"
 #include "base/memory.h"
 #include "model/config.h"
-#include "model/model.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,23 +82,37 @@ static bool name_is_taken(const cornu_model *m, const char *name)
     for (int i = 0; i < m->node_count; i++)
         if (strcmp(m->nodes[i].name, name) == 0)
             return true;
+    for (int i = 0; i < m->call_count; i++)
+        if (strcmp(m->calls[i].name, name) == 0)
+            return true;
     return false;
 }
 
-/* Keras's automatic names: conv2d, conv2d_1, ... */
-static cornu_status automatic_name(const cornu_model *m, const char *base, char **out)
+/* "encoder/" of the submodel that is being built, "" outside of any, before `name`. */
+static cornu_status full_name(const cornu_model *m, const char *name, char **out)
 {
-    TRY(memory_copy_string(base, out));
-    for (int i = 1; name_is_taken(m, *out); i++) {
-        free(*out);
-        TRY(memory_format(out, "%s_%d", base, i));
-    }
-    return CORNU_OK;
+    if (m->within < 0)
+        return memory_copy_string(name, out);
+    return memory_format(out, "%s/%s", m->calls[m->within].name, name);
 }
 
-enum { LAYER_NAME_MAX = 200 };
+/* Keras's automatic names: conv2d, conv2d_1, ... */
+cornu_status model_automatic_name(const cornu_model *m, const char *base, char **out)
+{
+    char *first;
+    TRY(full_name(m, base, &first));
+    cornu_status status = memory_copy_string(first, out);
+    for (int i = 1; status == CORNU_OK && name_is_taken(m, *out); i++) {
+        free(*out);
+        status = memory_format(out, "%s_%d", first, i);
+    }
+    free(first);
+    return status;
+}
 
-static cornu_status chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
+enum { LAYER_NAME_MAX = 200, LAYER_PATH_MAX = 400 };
+
+cornu_status model_chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
 {
     size_t length = strlen(name);
     *out = NULL;
@@ -108,9 +122,20 @@ static cornu_status chosen_name(const cornu_model *m, const char *name, const do
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)name[i] < ' ')
             return doc_fail(at, "found a control character in a layer name; expected text");
-    if (name_is_taken(m, name))
-        return doc_fail(at, "found layer name \"%s\" twice; expected different names", name);
-    return memory_copy_string(name, out);
+    TRY(full_name(m, name, out));
+    cornu_status status = CORNU_OK;
+    if (strlen(*out) > LAYER_PATH_MAX)
+        status = doc_fail(at,
+                          "found a layer name of %zu characters with those of the models around "
+                          "it; expected at most %d",
+                          strlen(*out), LAYER_PATH_MAX);
+    else if (name_is_taken(m, *out))
+        status = doc_fail(at, "found layer name \"%s\" twice; expected different names", *out);
+    if (status != CORNU_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 static cornu_status check_shapes(const layer_call *call)
@@ -153,33 +178,31 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
 
 /* Read a layer without its place in a model: kind, options, name. */
 static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, const doc *at,
-                               const doc *options, layer *l, layer_common *common)
+                               const char *name, const doc *options, layer *l, layer_common *common)
 {
     l->kind = kind;
     l->where = at;
+    l->owner = model_owner(m);
     TRY(memory_new(1, kind->config_size ? kind->config_size : 1, kind->name, &l->config));
     TRY(config_check_keys(kind->name, options, kind->fields, common_fields));
     TRY(config_read(kind->name, at, options, common_fields, common));
     TRY(config_read(kind->name, at, options, kind->fields, l->config));
     l->trainable = common->trainable;
     if (common->name)
-        return chosen_name(m, common->name, at, &l->name);
-    return automatic_name(m, kind->base_name, &l->name);
-}
-
-static bool is_input(const layer_kind *kind)
-{
-    return strcmp(kind->name, "InputLayer") == 0;
+        name = common->name;
+    if (name)
+        return model_chosen_name(m, name, at, &l->name);
+    return model_automatic_name(m, kind->base_name, &l->name);
 }
 
 /* Before its first layer, a model gets its InputLayer; `said` is the shape that the layer gives. */
 static cornu_status start_input(cornu_model *m, const layer_kind *kind, const doc *at,
                                 const shape *said)
 {
-    if (is_input(kind) && m->input_count >= MODEL_ENDS_MAX)
+    if (layer_is_input(kind) && m->within < 0 && m->input_count >= MODEL_ENDS_MAX)
         return doc_fail(at, "found more than %d inputs; expected at most that many",
                         MODEL_ENDS_MAX);
-    if (is_input(kind))
+    if (layer_is_input(kind))
         return CORNU_OK;
     if (m->layer_count == 0 && said->rank == 0)
         return doc_fail(at, "the model has no input shape; expected `input: [28, 28, 1]` beside "
@@ -198,17 +221,26 @@ static cornu_status check_input_shape(const cornu_model *m, const doc *at, const
                     shape_show(&m->nodes[inputs[0]].out, false, expected));
 }
 
+void model_take_end(cornu_model *m, const int *nodes, int count)
+{
+    model_forget_keys(m);
+    for (int i = 0; !m->outputs_chosen && i < count; i++)
+        m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
+    if (!m->outputs_chosen)
+        m->output_count = count;
+    m->functional |= model_level_branches(m, -1);
+    model_set_shapes(m);
+}
+
 /* The last node, a call of `l`, has come: an input, or the model's output. */
 static void add_end(cornu_model *m, const layer *l)
 {
-    model_forget_keys(m);
-    if (is_input(l->kind))
-        m->inputs[m->input_count++] = m->node_count - 1;
-    if (!m->outputs_chosen) {
-        m->output_count = 1;
-        m->outputs[0] = (model_output){.node = m->node_count - 1, .weight = 1};
-    }
-    model_set_shapes(m);
+    const int last = m->node_count - 1;
+    if (m->within >= 0)
+        return;
+    if (layer_is_input(l->kind))
+        m->inputs[m->input_count++] = last;
+    model_take_end(m, &last, 1);
 }
 
 /* Append a node: a call of `l` on the outputs of these nodes. */
@@ -216,7 +248,8 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
                              int count, const shape *out)
 {
     size_t capacity = (size_t)m->node_count;
-    model_node n = {.layer = l, .call = l->call_count, .input_count = count, .out = *out};
+    model_node n = {
+        .layer = l, .call = l->call_count, .input_count = count, .within = m->within, .out = *out};
     TRY(memory_grow(&m->nodes, &capacity, capacity + 1, sizeof *m->nodes));
     TRY(memory_copy_string(name, &n.name));
     cornu_status status = memory_new((size_t)count + 1, sizeof *n.inputs, l->name, &n.inputs);
@@ -230,15 +263,15 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
     m->link_count += count;
     l->call_count++;
     add_end(m, l);
-    m->functional |= model_branches(m);
     return CORNU_OK;
 }
 
 static cornu_status check_input_count(const layer *l, int count)
 {
-    if (is_input(l->kind) ? count == 0 : l->kind->merges ? count >= 1 : count == 1)
+    const bool of_model = layer_is_input(l->kind) && l->owner < 0;
+    if (of_model ? count == 0 : l->kind->merges ? count >= 1 : count == 1)
         return CORNU_OK;
-    if (is_input(l->kind))
+    if (of_model)
         return status_fail(CORNU_INVALID, "found %d input%s; expected none: samples are its input",
                            count, count == 1 ? "" : "s");
     return status_fail(CORNU_INVALID, "found %d input%s; expected one%s", count,
@@ -270,7 +303,7 @@ static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const
 /* Fail where all inputs, one after another, would be too long a row. */
 static cornu_status check_input_row(const cornu_model *m, const layer *l, const shape *added)
 {
-    if (!is_input(l->kind) || m->input_count == 0 ||
+    if (!layer_is_input(l->kind) || l->owner >= 0 || m->input_count == 0 ||
         shape_elements(&m->input) <= SHAPE_ELEMENTS_MAX - shape_elements(added))
         return CORNU_OK;
     return doc_fail(l->where,
@@ -327,7 +360,7 @@ static cornu_status check_weights(const cornu_model *m, const layer *l, const la
     return CORNU_OK;
 }
 
-static cornu_status check_room(const cornu_model *m, const doc *at)
+cornu_status model_check_room(const cornu_model *m, const doc *at)
 {
     TRY(model_check_open(m, at));
     if (m->node_count >= MODEL_LAYERS_MAX)
@@ -336,20 +369,26 @@ static cornu_status check_room(const cornu_model *m, const doc *at)
     return CORNU_OK;
 }
 
+cornu_status model_repeat(cornu_model *m, layer *l, const doc *at, const char *name,
+                          const int *inputs, int count)
+{
+    layer_call call = {.inputs = count};
+    TRY(model_check_room(m, at));
+    TRY(declare(m, l, at, inputs, &call));
+    TRY(check_weights(m, l, &call, at));
+    return add_node(m, l, name, inputs, count, &call.out);
+}
+
 cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const char *name,
                               const int *inputs, int count)
 {
-    layer_call call = {.inputs = count};
     char *own = NULL;
-    TRY(check_room(m, at));
-    if (is_input(l->kind))
+    if (layer_is_input(l->kind))
         return doc_fail(at, "%s: found a second call of the input; expected one of a layer",
                         l->name);
-    TRY(declare(m, l, at, inputs, &call));
-    TRY(check_weights(m, l, &call, at));
-    TRY(name ? chosen_name(m, name, at, &own)
+    TRY(name ? model_chosen_name(m, name, at, &own)
              : memory_format(&own, "%s/call_%d", l->name, l->call_count + 1));
-    cornu_status status = add_node(m, l, own, inputs, count, &call.out);
+    cornu_status status = model_repeat(m, l, at, own, inputs, count);
     free(own);
     return status;
 }
@@ -362,24 +401,96 @@ static cornu_status fail_found(const doc *d, const char *expected)
     return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
 }
 
+/* The name of a node or call as it is said within the submodel that is being built. */
+static const char *local_name(const cornu_model *m, const char *name)
+{
+    return m->within < 0 ? name : name + strlen(m->calls[m->within].name) + 1;
+}
+
+/* Can what is appended now read this node: does it stand there, or is it an output of a submodel's
+   call that stands there? */
+static bool is_readable(const cornu_model *m, int number)
+{
+    if (!model_is_within(m, number, m->within))
+        return false;
+    const int call = model_call_at(m, number, m->within);
+    for (int i = 0; call >= 0 && i < m->calls[call].output_count; i++)
+        if (m->calls[call].outputs[i] == number)
+            return true;
+    return call < 0;
+}
+
+/* The same of a call of a submodel. */
+static bool is_readable_call(const cornu_model *m, int call)
+{
+    const submodel_call *c = &m->calls[call];
+    return c->within == m->within || (c->output_count == 1 && is_readable(m, c->outputs[0]));
+}
+
 /* `before`: " before this one (add)", where the layer called "add" names its inputs; else "". */
 static cornu_status fail_name(const cornu_model *m, const doc *at, const char *name,
                               const char *before)
 {
-    const char *names[MODEL_LAYERS_MAX];
+    const char *names[2 * MODEL_LAYERS_MAX];
+    int count = 0;
     for (int i = 0; i < m->node_count; i++)
-        names[i] = m->nodes[i].name;
-    return name_fail_layer(at, name, before, names, m->node_count);
+        if (is_readable(m, i))
+            names[count++] = local_name(m, m->nodes[i].name);
+    for (int i = 0; i < m->call_count; i++)
+        if (is_readable_call(m, i))
+            names[count++] = local_name(m, m->calls[i].name);
+    return name_fail_layer(at, name, before, names, count);
 }
 
-static cornu_status find_layer(const cornu_model *m, const doc *at, const char *name, layer **out)
+/* Does a submodel that is being built have this name? */
+static bool is_around(const cornu_model *m, const char *name)
 {
+    for (int c = m->within; c >= 0; c = m->calls[c].within)
+        if (strcmp(model_own_name(m->calls[c].name), name) == 0)
+            return true;
+    return false;
+}
+
+static cornu_status find_layer(const cornu_model *m, const char *full, layer **l, int *inner)
+{
+    *l = NULL;
+    *inner = -1;
     for (int i = 0; i < m->layer_count; i++)
-        if (strcmp(m->layers[i]->name, name) == 0) {
-            *out = m->layers[i];
-            return CORNU_OK;
-        }
+        if (m->layers[i]->owner == model_owner(m) && strcmp(m->layers[i]->name, full) == 0)
+            *l = m->layers[i];
+    for (int i = 0; i < m->submodel_count; i++)
+        if (m->submodels[i].owner == model_owner(m) && strcmp(m->submodels[i].name, full) == 0)
+            *inner = i;
+    return *l || *inner >= 0 ? CORNU_OK : CORNU_NOT_FOUND;
+}
+
+cornu_status model_find_layer(const cornu_model *m, const doc *at, const char *name, layer **l,
+                              int *inner)
+{
+    char *full;
+    TRY(full_name(m, name, &full));
+    cornu_status status = find_layer(m, full, l, inner);
+    free(full);
+    if (status == CORNU_OK)
+        return CORNU_OK;
+    if (is_around(m, name))
+        return doc_fail(at,
+                        "found a call of %s within itself; expected one of a layer before this "
+                        "one",
+                        name);
     return fail_name(m, at, name, " before this one");
+}
+
+/* The only output of a submodel's call. */
+static cornu_status only_output(const cornu_model *m, const doc *at, int call, int *out)
+{
+    const submodel_call *c = &m->calls[call];
+    if (c->output_count != 1)
+        return doc_fail(
+            at, "found the model %s, which has %d outputs; expected one of them, such as %s",
+            c->name, c->output_count, local_name(m, m->nodes[c->outputs[0]].name));
+    *out = c->outputs[0];
+    return CORNU_OK;
 }
 
 static cornu_status find_node(const cornu_model *m, const doc *at, const char *before, int *out)
@@ -389,62 +500,85 @@ static cornu_status find_node(const cornu_model *m, const doc *at, const char *b
         return fail_found(at,
                           *before ? "the name of a layer before this one" : "the name of a layer");
     for (int i = 0; i < m->node_count; i++)
-        if (strcmp(m->nodes[i].name, name) == 0) {
+        if (is_readable(m, i) && strcmp(local_name(m, m->nodes[i].name), name) == 0) {
             *out = i;
             return CORNU_OK;
         }
+    for (int i = 0; i < m->call_count; i++)
+        if (is_readable_call(m, i) && strcmp(local_name(m, m->calls[i].name), name) == 0)
+            return only_output(m, at, i, out);
     return fail_name(m, at, name, before);
 }
 
-/* The nodes whose outputs a layer reads: those that its options name, or the one added last. The
-   caller frees them. */
-static cornu_status read_inputs(const cornu_model *m, const layer *l, const doc *options,
-                                int **nodes, int *count)
+/* The node that was added last, or the output of the submodel. */
+static cornu_status last_node(const cornu_model *m, const doc *at, int *out)
+{
+    *out = m->last;
+    const int call = model_call_at(m, *out, m->within);
+    return call < 0 ? CORNU_OK : only_output(m, at, call, out);
+}
+
+static cornu_status find_nodes(const cornu_model *m, const doc *const *names, int count,
+                               const char *reader, int *nodes)
+{
+    char before[LAYER_NAME_MAX + 32] = "";
+    if (reader)
+        snprintf(before, sizeof before, " before this one%s%.*s%s", *reader ? " (" : "",
+                 LAYER_NAME_MAX, reader, *reader ? ")" : "");
+    for (int i = 0; i < count; i++)
+        TRY(find_node(m, names[i], before, &nodes[i]));
+    return CORNU_OK;
+}
+
+cornu_status model_find_nodes(const cornu_model *m, const doc *names, const char *reader,
+                              int **nodes, int *count)
+{
+    const bool one = doc_string(names) != NULL;
+    if (!one && (names->type != DOC_LIST || names->count == 0))
+        return fail_found(names, reader ? "a list of names of layers before this one"
+                                        : "a list of names of layers");
+    *count = one ? 1 : names->count;
+    if (reader)
+        TRY(model_check_links(m, names, *count));
+    else if (*count > MODEL_ENDS_MAX)
+        return doc_fail(names, "found %d outputs; expected 1 to %d", *count, MODEL_ENDS_MAX);
+    TRY(memory_new((size_t)*count, sizeof **nodes, "inputs", nodes));
+    cornu_status status =
+        find_nodes(m, one ? &names : (const doc *const *)names->items, *count, reader, *nodes);
+    if (status != CORNU_OK) {
+        free(*nodes);
+        *nodes = NULL;
+    }
+    return status;
+}
+
+cornu_status model_read_inputs(const cornu_model *m, const doc *at, const char *reader,
+                               const doc *options, int **nodes, int *count)
 {
     const doc *names = doc_get(options, "inputs");
-    const int usual = m->node_count > 0 && !is_input(l->kind);
-    char before[LAYER_NAME_MAX + 32];
-    const bool one = doc_string(names) != NULL;
-    if (names && !one && (names->type != DOC_LIST || names->count == 0))
-        return fail_found(names, "a list of names of layers before this one");
-    *count = one ? 1 : names ? names->count : usual;
-    TRY(model_check_links(m, names, *count));
-    TRY(memory_new((size_t)*count, sizeof **nodes, "inputs", nodes));
-    snprintf(before, sizeof before, " before this one (%s)", l->name);
-    for (int i = 0; names && i < *count; i++)
-        TRY(find_node(m, one ? names : names->items[i], before, *nodes + i));
-    if (!names && *count > 0)
-        **nodes = m->last;
-    return CORNU_OK;
+    *nodes = NULL;
+    *count = 0;
+    if (names)
+        return model_find_nodes(m, names, reader, nodes, count);
+    TRY(memory_new(1, sizeof **nodes, "inputs", nodes));
+    if (m->node_count == 0)
+        return CORNU_OK;
+    *count = 1;
+    cornu_status status = last_node(m, at, *nodes);
+    if (status != CORNU_OK) {
+        free(*nodes);
+        *nodes = NULL;
+    }
+    return status;
 }
 
 cornu_status model_name_outputs(cornu_model *m, const doc *names)
 {
-    cornu_status status;
-    const bool one = doc_string(names) != NULL;
-    int *nodes = NULL;
-    if (!one && (names->type != DOC_LIST || names->count == 0))
-        return fail_found(names, "a list of names of layers");
-    const int count = one ? 1 : names->count;
-    TRY_GOTO(memory_new((size_t)count, sizeof *nodes, "outputs", &nodes));
-    for (int i = 0; i < count; i++)
-        TRY_GOTO(find_node(m, one ? names : names->items[i], "", &nodes[i]));
-    TRY_GOTO(model_choose_outputs(m, names, nodes, count));
-done:
+    int *nodes, count = 0;
+    TRY(model_find_nodes(m, names, NULL, &nodes, &count));
+    cornu_status status = model_choose_outputs(m, names, nodes, count);
     free(nodes);
     return status;
-}
-
-cornu_status model_refuse_nested(const doc *at, const char *class_name)
-{
-    static const char *const models[] = {"Sequential", "Functional", "Model"};
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
-        if (strcmp(class_name, models[i]) == 0)
-            return doc_fail(at,
-                            "found a model (%s) as a layer; cornu has no models within models: "
-                            "expected its layers in its place",
-                            class_name);
-    return CORNU_OK;
 }
 
 /* Refuse Keras's layers whose work cornu does elsewhere. */
@@ -465,7 +599,6 @@ static cornu_status fail_unknown(const doc *at, const char *class_name)
 {
     const char *names[MODEL_LAYERS_MAX];
     int count = 0;
-    TRY(model_refuse_nested(at, class_name));
     TRY(refuse_elsewhere(at, class_name));
     for (const layer_kind *const *k = layer_kinds; *k; k++)
         names[count++] = (*k)->name;
@@ -486,37 +619,9 @@ static cornu_status check_named(const layer *l, const doc *options)
 
 /* ---- appending --------------------------------------------------------------------------- */
 
-typedef struct call_options {
-    const char *layer, *name;
-} call_options;
-
-static const config_field call_fields[] = {
-    OPTION(STRING, call_options, layer, .flags = CONFIG_REQUIRED),
-    OPTION(STRING, call_options, name, .flags = 0),
-    OPTION_ELSEWHERE("inputs"),
-    OPTIONS_END,
-};
-
-static cornu_status append_call(cornu_model *m, const doc *at, const doc *options)
-{
-    cornu_status status;
-    call_options c = {NULL, NULL};
-    int *inputs = NULL, count;
-    layer *l = NULL;
-    TRY(config_check_keys("Call", options, call_fields, NULL));
-    TRY(config_read("Call", at, options, call_fields, &c));
-    TRY(find_layer(m, doc_get(options, "layer"), c.layer, &l));
-    TRY_GOTO(read_inputs(m, l, options, &inputs, &count));
-    TRY_GOTO(model_call_again(m, l, at, c.name, inputs, count));
-done:
-    free(inputs);
-    return status;
-}
-
 /* Append a layer, and a call of it on the outputs of these nodes; NULL: those that the options
- * name.
- */
-static cornu_status append(cornu_model *m, const char *class_name, const doc *at,
+   name. `name` is the layer's where the options give none; NULL: as Keras calls it. */
+static cornu_status append(cornu_model *m, const char *class_name, const doc *at, const char *name,
                            const doc *options, const int *inputs, int count)
 {
     cornu_status status;
@@ -524,18 +629,17 @@ static cornu_status append(cornu_model *m, const char *class_name, const doc *at
     int *named = NULL;
     layer_common common = {0};
     const layer_kind *kind = layer_kind_find(class_name);
-    if (!kind && strcmp(class_name, "Call") == 0)
-        return append_call(m, at, options);
     if (!kind)
         return fail_unknown(at, class_name);
-    TRY(check_room(m, at));
+    TRY(model_check_room(m, at));
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
-    TRY_GOTO(layer_read(m, kind, at, options, l, &common));
+    TRY_GOTO(layer_read(m, kind, at, name, options, l, &common));
     TRY_GOTO(start_input(m, kind, at, &common.input_shape));
     if (!inputs)
         TRY_GOTO(check_named(l, options));
-    if (!inputs)
-        TRY_GOTO(read_inputs(m, l, options, &named, &count));
+    const bool is_start = layer_is_input(kind) && m->within < 0 && !doc_get(options, "inputs");
+    if (!inputs && !is_start)
+        TRY_GOTO(model_read_inputs(m, at, model_own_name(l->name), options, &named, &count));
     if (!inputs)
         inputs = named;
     TRY_GOTO(check_input_shape(m, at, &common.input_shape, inputs, count));
@@ -549,19 +653,19 @@ done:
 
 cornu_status model_append(cornu_model *m, const char *class_name, const doc *at, const doc *options)
 {
-    return append(m, class_name, at, options, NULL, 0);
+    return append(m, class_name, at, NULL, options, NULL, 0);
 }
 
 cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *at,
                              const doc *options, const int *inputs, int count)
 {
-    return append(m, class_name, at, options, inputs, count);
+    return append(m, class_name, at, NULL, options, inputs, count);
 }
 
-cornu_status model_add_input(cornu_model *m, const doc *at, const char *name, const shape *input)
+cornu_status model_add_input_on(cornu_model *m, const doc *at, const char *name, const shape *input,
+                                const int *nodes, int count)
 {
     char option[160];
-    layer *added;
     doc *options = NULL;
     cornu_status status;
     size_t used = (size_t)snprintf(option, sizeof option, "{shape: [");
@@ -570,27 +674,13 @@ cornu_status model_add_input(cornu_model *m, const doc *at, const char *name, co
                                  (long long)input->dim[i]);
     used += (size_t)snprintf(option + used, sizeof option - used, "]}");
     TRY_GOTO(doc_parse(option, used, "input", &options));
-    TRY_GOTO(model_append(m, "InputLayer", at, options));
-    added = m->layers[m->layer_count - 1];
-    if (name && strcmp(name, added->name) != 0) {
-        char *chosen, *same = NULL;
-        TRY_GOTO(chosen_name(m, name, at, &chosen));
-        free(added->name);
-        added->name = chosen;
-        TRY_GOTO(memory_copy_string(chosen, &same));
-        free(m->nodes[added->node].name);
-        m->nodes[added->node].name = same;
-    }
+    TRY_GOTO(append(m, "InputLayer", at, name, options, nodes, count));
 done:
     doc_free(options);
     return status;
 }
 
-cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options)
+cornu_status model_add_input(cornu_model *m, const doc *at, const char *name, const shape *input)
 {
-    const int before = m->layer_count;
-    cornu_status status = model_append(m, class_name, options, options);
-    for (int i = before; i < m->layer_count; i++)
-        m->layers[i]->where = NULL; /* the document belongs to the caller and may be freed */
-    return status;
+    return model_add_input_on(m, at, name, input, NULL, 0);
 }

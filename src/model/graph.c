@@ -62,6 +62,7 @@ static bool is_output(const cornu_model *m, int number)
     return false;
 }
 
+/* Is it an InputLayer of the model, not of a submodel? */
 static bool is_input(const cornu_model *m, int number)
 {
     return m->nodes[number].input_count == 0;
@@ -101,16 +102,14 @@ void model_set_shapes(cornu_model *m)
         m->output = *model_output_shape(m, 0);
 }
 
-/* Fail where the row of these nodes' outputs would be too long. */
-static cornu_status check_row(const cornu_model *m, const doc *at, const int *nodes, int count,
-                              const char *what)
+cornu_status model_check_row(const cornu_model *m, const doc *at, const int *nodes, int count)
 {
     int64_t row = 0;
     for (int i = 0; i < count; i++)
         row += shape_elements(&m->nodes[nodes[i]].out);
     if (row <= SHAPE_ELEMENTS_MAX)
         return CORNU_OK;
-    return doc_fail(at, "found %s of %lld numbers in all; expected at most 2^40", what,
+    return doc_fail(at, "found outputs of %lld numbers in all; expected at most 2^40",
                     (long long)row);
 }
 
@@ -135,7 +134,7 @@ cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *node
         return doc_fail(at, "found %d outputs; expected 1 to %d", count, MODEL_ENDS_MAX);
     for (int i = 0; i < count; i++)
         TRY(check_output(m, at, nodes, i));
-    TRY(check_row(m, at, nodes, count, "outputs"));
+    TRY(model_check_row(m, at, nodes, count));
     model_forget_keys(m);
     for (int i = 0; i < count; i++)
         m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
@@ -166,118 +165,290 @@ cornu_status model_order_inputs(cornu_model *m, const doc *at, const int *nodes,
     return CORNU_OK;
 }
 
+/* ---- levels ----------------------------------------------------------------------------- */
+
+/* A level is the model itself, or a call of a submodel: the calls of layers and of submodels that
+   stand there side by side. Node number i is vertex i of a level, call number i of a submodel
+   vertex node_count + i. */
+
+int model_call_at(const cornu_model *m, int number, int within)
+{
+    int call = -1;
+    for (int c = m->nodes[number].within; c >= 0 && c != within; c = m->calls[c].within)
+        call = c;
+    return call;
+}
+
+bool model_is_within(const cornu_model *m, int number, int within)
+{
+    int c = m->nodes[number].within;
+    while (c >= 0 && c != within)
+        c = m->calls[c].within;
+    return c == within;
+}
+
+static int vertex_of(const cornu_model *m, int number, int within)
+{
+    const int call = model_call_at(m, number, within);
+    return call < 0 ? number : m->node_count + call;
+}
+
+static bool is_call(const cornu_model *m, int vertex)
+{
+    return vertex >= m->node_count;
+}
+
+static const submodel_call *call_of(const cornu_model *m, int vertex)
+{
+    return &m->calls[vertex - m->node_count];
+}
+
+static int input_count(const cornu_model *m, int vertex)
+{
+    if (is_call(m, vertex))
+        return call_of(m, vertex)->input_count;
+    return layer_is_input(m->nodes[vertex].layer->kind) ? 0 : m->nodes[vertex].input_count;
+}
+
+static int input_of(const cornu_model *m, int vertex, int k, int within)
+{
+    if (is_call(m, vertex))
+        return vertex_of(m, m->nodes[call_of(m, vertex)->inputs[k]].inputs[0], within);
+    return vertex_of(m, m->nodes[vertex].inputs[k], within);
+}
+
+/* The vertices of the level, in the order in which they were made. Returns how many. */
+static int list_vertices(const cornu_model *m, int within, int *vertices)
+{
+    int count = 0, last = -1;
+    for (int i = 0; i < m->node_count; i++) {
+        if (!model_is_within(m, i, within))
+            continue;
+        const int vertex = vertex_of(m, i, within);
+        if (vertex != last)
+            vertices[count++] = last = vertex;
+    }
+    return count;
+}
+
+bool model_level_branches(const cornu_model *m, int within)
+{
+    int before = -1;
+    for (int i = 0; i < m->node_count; i++) {
+        if (!model_is_within(m, i, within))
+            continue;
+        const int vertex = vertex_of(m, i, within);
+        if (vertex == before)
+            continue;
+        const int number = is_call(m, vertex) ? call_of(m, vertex)->number : m->nodes[vertex].call;
+        if (number > 0)
+            return true;
+        const int inputs = input_count(m, vertex);
+        if (before < 0 ? inputs != 0 : inputs != 1 || input_of(m, vertex, 0, within) != before)
+            return true;
+        before = vertex;
+    }
+    return (within < 0 ? m->output_count : m->calls[within].output_count) > 1;
+}
+
+/* ---- the names of outputs ---------------------------------------------------------------- */
+
+/* The call of a submodel that output number `output` comes from; -1: none. */
+static int call_of_output(const cornu_model *m, int output)
+{
+    return model_call_at(m, m->outputs[output].node, -1);
+}
+
+const char *model_output_name(const cornu_model *m, int output)
+{
+    const int call = call_of_output(m, output);
+    int count = 0;
+    if (m->output_keys)
+        return m->output_keys[output];
+    for (int i = 0; call >= 0 && i < m->output_count; i++)
+        count += call_of_output(m, i) == call;
+    return count == 1 ? m->calls[call].name : m->nodes[m->outputs[output].node].name;
+}
+
 /* ---- Keras's order ---------------------------------------------------------------------- */
 
-/* Keras lists layers by their depth, the longest way to an output; layers of one depth in the
-   order in which a walk from the outputs to the inputs meets them. It runs calls by their depth,
-   which for a call of a layer is at least that of the layer's calls behind it; calls of one depth
-   in the order in which their depths become known (keras/src/ops/function.py, map_graph). */
+/* Keras lists the layers of a level by their depth, the longest way to an output; layers of one
+   depth in the order in which a walk from the outputs to the inputs meets them. It runs calls by
+   their depth, which for a call of a layer is at least that of the layer's calls behind it; calls
+   of one depth in the order in which their depths become known (keras/src/ops/function.py,
+   map_graph). What is within a submodel has the place of the submodel. */
 typedef struct rank {
     int depth, turn; /* turn: in that order, from 1; 0: not yet */
 } rank;
 
 typedef struct ranking {
-    rank *layers, *nodes; /* [node_count]: layers at their first calls */
-    int *walked;          /* [node_count]: numbers of nodes, each after its inputs */
-    bool *done;           /* [node_count] */
-    int layer_turns, node_turns, count;
+    const cornu_model *m;
+    int within;
+    rank *members, *calls; /* of each vertex; members, layers and submodels, at their first calls */
+    int *walked;           /* vertices, each after its inputs */
+    bool *done;
+    int member_turns, call_turns, count;
 } ranking;
 
-static void walk(const cornu_model *m, int number, ranking *r)
+/* The vertex of the first call of what the vertex calls. */
+static int first_vertex(const ranking *r, int vertex)
 {
-    const model_node *n = &m->nodes[number];
-    rank *of_layer = &r->layers[n->layer->node];
-    if (r->done[number])
+    const cornu_model *m = r->m;
+    int first = vertex;
+    if (is_call(m, vertex)) {
+        const int s = call_of(m, vertex)->submodel;
+        for (int i = 0; m->submodels[s].call_count > 1 && i < m->call_count; i++)
+            if (m->calls[i].submodel == s && m->calls[i].within == r->within &&
+                m->calls[i].number < call_of(m, first)->number)
+                first = m->node_count + i;
+        return first;
+    }
+    const layer *l = m->nodes[vertex].layer;
+    for (int i = 0; l->call_count > 1 && i < m->node_count; i++)
+        if (m->nodes[i].layer == l && m->nodes[i].within == r->within &&
+            m->nodes[i].call < m->nodes[first].call)
+            first = i;
+    return first;
+}
+
+static void walk(ranking *r, int vertex)
+{
+    rank *member = &r->members[first_vertex(r, vertex)];
+    if (r->done[vertex])
         return;
-    if (of_layer->turn == 0)
-        of_layer->turn = ++r->layer_turns;
-    for (int k = 0; k < n->input_count; k++)
-        walk(m, n->inputs[k], r);
-    r->done[number] = true;
-    r->walked[r->count++] = number;
+    if (member->turn == 0)
+        member->turn = ++r->member_turns;
+    for (int k = 0; k < input_count(r->m, vertex); k++)
+        walk(r, input_of(r->m, vertex, k, r->within));
+    r->done[vertex] = true;
+    r->walked[r->count++] = vertex;
 }
 
-static void set_depth(ranking *r, int number, int depth)
+static void set_depth(ranking *r, int vertex, int depth)
 {
-    rank *n = &r->nodes[number];
-    if (n->turn == 0)
-        n->turn = ++r->node_turns;
-    if (n->depth < depth)
-        n->depth = depth;
+    rank *call = &r->calls[vertex];
+    if (call->turn == 0)
+        call->turn = ++r->call_turns;
+    if (call->depth < depth)
+        call->depth = depth;
 }
 
-static void find_depths(const cornu_model *m, ranking *r)
+static void find_depths(ranking *r)
 {
     for (int i = r->count - 1; i >= 0; i--) {
-        const model_node *n = &m->nodes[r->walked[i]];
-        rank *of_layer = &r->layers[n->layer->node];
-        set_depth(r, r->walked[i], of_layer->depth);
-        of_layer->depth = r->nodes[r->walked[i]].depth;
-        for (int k = 0; k < n->input_count; k++)
-            set_depth(r, n->inputs[k], of_layer->depth + 1);
+        const int vertex = r->walked[i];
+        rank *member = &r->members[first_vertex(r, vertex)];
+        set_depth(r, vertex, member->depth);
+        member->depth = r->calls[vertex].depth;
+        for (int k = 0; k < input_count(r->m, vertex); k++)
+            set_depth(r, input_of(r->m, vertex, k, r->within), member->depth + 1);
     }
 }
 
 static void ranking_free(ranking *r)
 {
-    free(r->layers);
-    free(r->nodes);
+    free(r->members);
+    free(r->calls);
     free(r->walked);
     free(r->done);
 }
 
-static cornu_status ranking_make(const cornu_model *m, ranking *r)
+static cornu_status ranking_make(const cornu_model *m, int within, ranking *r)
 {
     cornu_status status;
-    const size_t count = (size_t)m->node_count;
-    *r = (ranking){.count = 0};
-    TRY_GOTO(memory_new(count, sizeof *r->layers, "layers", &r->layers));
-    TRY_GOTO(memory_new(count, sizeof *r->nodes, "layers", &r->nodes));
+    const size_t count = (size_t)m->node_count + (size_t)m->call_count;
+    *r = (ranking){.m = m, .within = within};
+    TRY_GOTO(memory_new(count, sizeof *r->members, "layers", &r->members));
+    TRY_GOTO(memory_new(count, sizeof *r->calls, "layers", &r->calls));
     TRY_GOTO(memory_new(count, sizeof *r->walked, "layers", &r->walked));
     TRY_GOTO(memory_new(count, sizeof *r->done, "layers", &r->done));
-    for (int i = 0; i < m->output_count; i++)
-        walk(m, m->outputs[i].node, r);
-    for (int i = m->node_count - 1; i >= 0;
-         i--) /* what nothing reads yet, as if it were an output */
-        walk(m, i, r);
-    find_depths(m, r);
+    const int ends = within < 0 ? m->output_count : m->calls[within].output_count;
+    for (int i = 0; i < ends; i++)
+        walk(r,
+             vertex_of(m, within < 0 ? m->outputs[i].node : m->calls[within].outputs[i], within));
+    for (int i = m->node_count - 1; i >= 0; i--) /* what nothing reads yet, as if an output */
+        if (model_is_within(m, i, within))
+            walk(r, vertex_of(m, i, within));
+    find_depths(r);
     return CORNU_OK;
 done:
     ranking_free(r);
     return status;
 }
 
-/* One of the things that are sorted, and its place before. */
+/* One of the things that are sorted. */
 typedef struct ranked {
     rank rank;
-    int from;
+    int vertex;
 } ranked;
 
 static int by_rank(const void *a, const void *b)
 {
-    const rank *x = &((const ranked *)a)->rank, *y = &((const ranked *)b)->rank;
-    return x->depth != y->depth ? y->depth - x->depth : x->turn - y->turn;
+    const ranked *x = a, *y = b;
+    if (x->rank.depth != y->rank.depth)
+        return y->rank.depth - x->rank.depth;
+    return x->rank.turn != y->rank.turn ? x->rank.turn - y->rank.turn : x->vertex - y->vertex;
 }
 
-/* Put the layers, with their variables, in the order of their ranks. */
-static cornu_status reorder_layers(cornu_model *m, const ranking *r)
+/* The vertices of a level in Keras's order: all calls or, if `first`, only the first one of each
+   layer and submodel, by the layers' order. The caller frees *out. */
+static cornu_status sort_level(const cornu_model *m, int within, bool first, ranked **out,
+                               int *count)
+{
+    ranking r;
+    int *vertices = NULL;
+    cornu_status status;
+    *out = NULL;
+    *count = 0;
+    TRY(ranking_make(m, within, &r));
+    const size_t most = (size_t)m->node_count + (size_t)m->call_count;
+    TRY_GOTO(memory_new(most, sizeof *vertices, "layers", &vertices));
+    TRY_GOTO(memory_new(most, sizeof **out, "layers", out));
+    const int all = list_vertices(m, within, vertices);
+    for (int i = 0; i < all; i++)
+        if (!first || first_vertex(&r, vertices[i]) == vertices[i])
+            (*out)[(*count)++] =
+                (ranked){first ? r.members[vertices[i]] : r.calls[vertices[i]], vertices[i]};
+    qsort(*out, (size_t)*count, sizeof **out, by_rank);
+done:
+    free(vertices);
+    ranking_free(&r);
+    return status;
+}
+
+/* ---- the order of layers ------------------------------------------------------------------ */
+
+/* Add the layers of a level, and of the submodels that it calls, to layers[*count]. */
+static cornu_status order_layers(const cornu_model *m, int within, layer **layers, int *count)
+{
+    ranked *sorted;
+    int members;
+    cornu_status status = sort_level(m, within, true, &sorted, &members);
+    for (int i = 0; status == CORNU_OK && i < members; i++) {
+        const int vertex = sorted[i].vertex;
+        if (is_call(m, vertex))
+            status = order_layers(m, vertex - m->node_count, layers, count);
+        else
+            layers[(*count)++] = (layer *)(uintptr_t)m->nodes[vertex].layer;
+    }
+    free(sorted);
+    return status;
+}
+
+/* Give the layers this order, and their variables with them. */
+static cornu_status reorder_layers(cornu_model *m)
 {
     cornu_status status;
-    ranked *order = NULL;
     layer **layers = NULL;
     variable *variables = NULL;
-    int next = 0;
-    TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *order, "layers", &order));
+    int next = 0, count = 0;
     TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *layers, "layers", &layers));
     TRY_GOTO(memory_new((size_t)m->weight_count, sizeof *variables, "layers", &variables));
-    memcpy(layers, m->layers, (size_t)m->layer_count * sizeof *layers);
+    TRY_GOTO(order_layers(m, -1, layers, &count));
     if (m->weight_count > 0)
         memcpy(variables, m->variables, (size_t)m->weight_count * sizeof *variables);
-    for (int i = 0; i < m->layer_count; i++)
-        order[i] = (ranked){r->layers[layers[i]->node], i};
-    qsort(order, (size_t)m->layer_count, sizeof *order, by_rank);
     for (int i = 0; i < m->layer_count; i++) {
-        layer *l = m->layers[i] = layers[order[i].from];
+        layer *l = m->layers[i] = layers[i];
         if (l->weight_count > 0)
             memcpy(m->variables + next, variables + l->first_variable,
                    (size_t)l->weight_count * sizeof *variables);
@@ -285,45 +456,68 @@ static cornu_status reorder_layers(cornu_model *m, const ranking *r)
         next += l->weight_count;
     }
 done:
-    free(order);
     free(layers);
     free(variables);
     return status;
 }
 
+/* ---- the order of nodes ------------------------------------------------------------------- */
+
+/* Add the nodes of a level, and of the calls of submodels in it, to order[*count]. */
+static cornu_status order_nodes(const cornu_model *m, int within, int *order, int *count)
+{
+    ranked *sorted;
+    int calls;
+    cornu_status status = sort_level(m, within, false, &sorted, &calls);
+    for (int i = 0; status == CORNU_OK && i < calls; i++) {
+        const int vertex = sorted[i].vertex;
+        if (is_call(m, vertex))
+            status = order_nodes(m, vertex - m->node_count, order, count);
+        else
+            order[(*count)++] = vertex;
+    }
+    free(sorted);
+    return status;
+}
+
+static void renumber(int *nodes, int count, const int *to)
+{
+    for (int i = 0; i < count; i++)
+        nodes[i] = to[nodes[i]];
+}
+
 /* Move the nodes to their places in `order`; `nodes` is a copy of them as they are. */
-static void move_nodes(cornu_model *m, const ranked *order, const model_node *nodes, int *to)
+static void move_nodes(cornu_model *m, const int *order, const model_node *nodes, int *to)
 {
     for (int i = 0; i < m->node_count; i++)
-        to[order[i].from] = i;
+        to[order[i]] = i;
     for (int i = 0; i < m->node_count; i++) {
-        m->nodes[i] = nodes[order[i].from];
-        for (int k = 0; k < m->nodes[i].input_count; k++)
-            m->nodes[i].inputs[k] = to[m->nodes[i].inputs[k]];
+        m->nodes[i] = nodes[order[i]];
+        renumber(m->nodes[i].inputs, m->nodes[i].input_count, to);
     }
     for (int i = 0; i < m->layer_count; i++)
         m->layers[i]->node = to[m->layers[i]->node];
-    for (int i = 0; i < m->input_count; i++)
-        m->inputs[i] = to[m->inputs[i]];
+    renumber(m->inputs, m->input_count, to);
     for (int i = 0; i < m->output_count; i++)
         m->outputs[i].node = to[m->outputs[i].node];
     m->last = to[m->last];
+    for (int i = 0; i < m->call_count; i++) {
+        renumber(m->calls[i].inputs, m->calls[i].input_count, to);
+        renumber(m->calls[i].outputs, m->calls[i].output_count, to);
+    }
 }
 
-static cornu_status reorder_nodes(cornu_model *m, const ranking *r)
+static cornu_status reorder_nodes(cornu_model *m)
 {
     cornu_status status;
     const size_t count = (size_t)m->node_count;
-    ranked *order = NULL;
+    int *order = NULL, *to = NULL, found = 0;
     model_node *nodes = NULL;
-    int *to = NULL;
     TRY_GOTO(memory_new(count, sizeof *order, "layers", &order));
     TRY_GOTO(memory_new(count, sizeof *nodes, "layers", &nodes));
     TRY_GOTO(memory_new(count, sizeof *to, "layers", &to));
+    TRY_GOTO(order_nodes(m, -1, order, &found));
     memcpy(nodes, m->nodes, count * sizeof *nodes);
-    for (int i = 0; i < m->node_count; i++)
-        order[i] = (ranked){r->nodes[i], i};
-    qsort(order, count, sizeof *order, by_rank);
     move_nodes(m, order, nodes, to);
 done:
     free(order);
@@ -334,12 +528,8 @@ done:
 
 cornu_status model_settle(cornu_model *m)
 {
-    ranking r;
-    TRY(ranking_make(m, &r));
+    TRY(reorder_layers(m));
     training_state_forget_callbacks(&m->training); /* the best weights have the old order */
-    cornu_status status = reorder_layers(m, &r);
-    if (status == CORNU_OK)
-        status = reorder_nodes(m, &r);
-    ranking_free(&r);
-    return status;
+    TRY(reorder_nodes(m));
+    return CORNU_OK;
 }

@@ -1,8 +1,9 @@
-/* Keras's to_json(), both ways: Sequential and Functional. It reads the form of Keras 3 and of
-   tf.keras 2; it writes that of Keras 3. */
+/* Keras's to_json(), both ways: Sequential and Functional, and models within them. It reads the
+   form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
 #include "base/memory.h"
+#include "model/build.h"
 #include "model/config.h"
-#include "model/model.h"
+#include "model/submodels.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,24 +26,48 @@ typedef struct keras_layer {
     /* Functional: */
     const char *name; /* by which others refer to it */
     int first_call, call_count;
-    layer *layer; /* in the model; NULL: none yet */
+    layer *layer; /* in the model; NULL: none yet, or a submodel */
+    int submodel; /* -1: none yet, or a layer */
+    int given;    /* the node that an InputLayer of a submodel reads; -1: none */
 } keras_layer;
+
+static bool is_sequential(const char *class_name)
+{
+    return strcmp(class_name, "Sequential") == 0;
+}
+
+static bool is_functional(const char *class_name)
+{
+    return strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0;
+}
+
+static bool is_model(const keras_layer *l)
+{
+    return is_sequential(l->class_name) || is_functional(l->class_name);
+}
+
+static bool is_input(const keras_layer *l)
+{
+    return strcmp(l->class_name, "InputLayer") == 0;
+}
 
 static cornu_status read_layer(const doc *at, keras_layer *out)
 {
-    static const char *const keys[] = {"module",       "class_name",       "config",
-                                       "name",         "inbound_nodes",    "registered_name",
-                                       "build_config", "shared_object_id", NULL};
+    static const char *const keys[] = {
+        "module",          "class_name",   "config",           "name",           "inbound_nodes",
+        "registered_name", "build_config", "shared_object_id", "compile_config", NULL};
     if (at->type != DOC_MAP)
         return fail_found(at, "a layer: {class_name: ..., config: {...}}");
     const doc *class_name = doc_get(at, "class_name");
     if (!class_name || class_name->type != DOC_STRING)
         return doc_fail(at, "class_name is missing; a layer needs it");
     TRY(name_refuse_custom(at));
-    TRY(model_refuse_nested(at, class_name->string));
     TRY(doc_only_keys(at, keys));
-    *out =
-        (keras_layer){.at = at, .class_name = class_name->string, .options = doc_get(at, "config")};
+    *out = (keras_layer){.at = at,
+                         .class_name = class_name->string,
+                         .options = doc_get(at, "config"),
+                         .submodel = -1,
+                         .given = -1};
     return CORNU_OK;
 }
 
@@ -56,7 +81,7 @@ static const doc *first_item(const doc *d)
 /* An output of a call: ["dense", 0, 0]. */
 typedef struct keras_tensor {
     const char *layer;
-    int64_t call;
+    int64_t call, output;
 } keras_tensor;
 
 /* Read ["dense", 0, 0]. */
@@ -65,11 +90,17 @@ static cornu_status read_tensor(const doc *d, keras_tensor *out)
     const char *name = doc_string(first_item(d));
     if (!name || d->count < 3 || d->items[1]->type != DOC_INT || d->items[2]->type != DOC_INT)
         return doc_fail(d, "found no tensor; expected a layer's output: [NAME, CALL, 0]");
-    if (d->items[2]->integer != 0)
-        return doc_fail(d, "found output %lld of %s; expected 0, its only one",
-                        (long long)d->items[2]->integer, name);
-    *out = (keras_tensor){name, d->items[1]->integer};
+    *out = (keras_tensor){name, d->items[1]->integer, d->items[2]->integer};
     return CORNU_OK;
+}
+
+/* null or false, or a list of nulls, as the masks of several inputs. */
+static bool is_off(const doc *d)
+{
+    for (int i = 0; d->type == DOC_LIST && i < d->count; i++)
+        if (d->items[i]->type != DOC_NULL)
+            return false;
+    return d->type == DOC_LIST || d->type == DOC_NULL || (d->type == DOC_BOOL && !d->boolean);
 }
 
 /* Arguments of a call besides its input: only those without effect are accepted. */
@@ -81,26 +112,31 @@ static cornu_status check_arguments(const doc *arguments)
         return fail_found(arguments, "a map of call arguments");
     for (int i = 0; i < arguments->count; i++) {
         const doc *a = arguments->items[i];
-        bool off = a->type == DOC_NULL || (a->type == DOC_BOOL && !a->boolean);
-        if ((strcmp(a->key, "mask") != 0 && strcmp(a->key, "training") != 0) || !off)
+        if ((strcmp(a->key, "mask") != 0 && strcmp(a->key, "training") != 0) || !is_off(a))
             return doc_fail(a, "cornu does not support this call argument");
     }
     return CORNU_OK;
 }
 
-/* The tensors that a call reads. Keras 3: {args: [TENSOR], kwargs: {}}, or {args: [[TENSOR, ...]]}
-   of merging layers, with TENSOR {class_name: __keras_tensor__, config: {keras_history: [NAME, 0,
-   0]}}; tf.keras 2: [[NAME, 0, 0, {}], ...]. */
+static bool is_map_of_tensors(const doc *d)
+{
+    return d->type == DOC_MAP && d->count > 0 && d->items[0]->type == DOC_MAP;
+}
+
+/* The tensors that a call reads. Keras 3: {args: [TENSOR], kwargs: {}}, {args: [[TENSOR, ...]]}
+   of merging layers, or {args: [{INPUT: TENSOR, ...}]} of a model, with TENSOR {class_name:
+   __keras_tensor__, config: {keras_history: [NAME, 0, 0]}}; tf.keras 2: [[NAME, 0, 0, {}], ...]. */
 static cornu_status read_node(const doc *node, const doc **tensors)
 {
     const doc *list = node;
     if (node->type == DOC_MAP) {
         list = doc_get(node, "args");
-        if (list && list->type == DOC_LIST && list->count == 1 && list->items[0]->type == DOC_LIST)
+        if (list && list->type == DOC_LIST && list->count == 1 &&
+            (list->items[0]->type == DOC_LIST || is_map_of_tensors(list->items[0])))
             list = list->items[0];
         TRY(check_arguments(doc_get(node, "kwargs")));
     }
-    if (!list || list->type != DOC_LIST || list->count == 0)
+    if (!list || (list->type != DOC_LIST && !is_map_of_tensors(list)) || list->count == 0)
         return doc_fail(node, "found a call without tensors; expected the outputs of layers");
     for (int i = 0; i < list->count; i++) {
         const doc *tensor = list->items[i];
@@ -119,28 +155,37 @@ static cornu_status read_source(const doc *tensor, keras_tensor *out)
     return read_tensor(history ? history : tensor, out);
 }
 
-/* A call of a layer. */
+/* What a call reads: an output of a call. */
+typedef struct keras_link {
+    const doc *at;
+    int call;       /* its number among all calls */
+    int64_t output; /* its number among those of the call */
+} keras_link;
+
+/* A call of a layer, or of a model. */
 typedef struct keras_call {
-    const doc *tensors; /* what it reads, a list; NULL: nothing */
-    int *from;          /* [tensors->count] the numbers of the calls that make it */
-    int node;           /* in the model; -1: none yet */
+    const keras_layer *of;
+    const doc *tensors; /* what it reads, a list or a map; NULL: nothing */
+    keras_link *from;   /* [tensors->count] */
+    int made;           /* in the model: a node or, of a model, a call; -1: none yet */
 } keras_call;
 
 /* All layers of a Functional model, and all calls of them. */
 typedef struct keras_layers {
     keras_layer *list;
     keras_call *calls;
-    int *links; /* the `from` of all calls */
+    keras_link *links; /* the `from` of all calls */
     int count, call_count, link_count;
+    bool old; /* in the form of tf.keras 2 */
 } keras_layers;
 
-static cornu_status read_call(keras_layers *layers, const doc *node)
+static cornu_status read_call(keras_layers *layers, const keras_layer *l, const doc *node)
 {
     keras_call *c = &layers->calls[layers->call_count];
     if (layers->call_count >= MODEL_LAYERS_MAX)
         return doc_fail(node, "found more than %d calls of layers; expected at most that many",
                         MODEL_LAYERS_MAX);
-    *c = (keras_call){.node = -1};
+    *c = (keras_call){.of = l, .made = -1};
     TRY(read_node(node, &c->tensors));
     if (c->tensors->count > MODEL_LINKS_MAX - layers->link_count)
         return doc_fail(node,
@@ -162,17 +207,17 @@ static cornu_status read_functional_layer(keras_layers *layers, const doc *at)
     if (!l->name || !nodes || nodes->type != DOC_LIST)
         return doc_fail(at, "name or inbound_nodes is missing; a layer of a Functional model needs "
                             "both");
-    const bool is_input = strcmp(l->class_name, "InputLayer") == 0;
-    if (nodes->count == 0 && !is_input)
+    if (nodes->count == 0 && !is_input(l))
         return doc_fail(nodes, "found a layer that is never called; expected at least one call");
-    if (nodes->count > 0 && is_input)
+    if (nodes->count > 0 && is_input(l))
         return doc_fail(nodes, "found a call of an InputLayer; expected none");
     l->first_call = layers->call_count;
-    l->call_count = is_input ? 1 : nodes->count;
-    if (is_input)
-        layers->calls[layers->call_count++] = (keras_call){.node = -1};
+    l->call_count = is_input(l) ? 1 : nodes->count;
+    layers->old |= nodes->count > 0 && nodes->items[0]->type == DOC_LIST;
+    if (is_input(l))
+        layers->calls[layers->call_count++] = (keras_call){.of = l, .made = -1};
     for (int i = 0; i < nodes->count; i++)
-        TRY(read_call(layers, nodes->items[i]));
+        TRY(read_call(layers, l, nodes->items[i]));
     layers->count++;
     return CORNU_OK;
 }
@@ -191,6 +236,13 @@ static cornu_status read_layers(keras_layers *layers, const doc *list)
     return CORNU_OK;
 }
 
+static void layers_free(keras_layers *layers)
+{
+    free(layers->list);
+    free(layers->calls);
+    free(layers->links);
+}
+
 static cornu_status fail_layer(const keras_layers *layers, const doc *at, const char *name)
 {
     const char *names[MODEL_LAYERS_MAX];
@@ -199,7 +251,7 @@ static cornu_status fail_layer(const keras_layers *layers, const doc *at, const 
     return name_fail_layer(at, name, " in this model", names, layers->count);
 }
 
-static const keras_layer *find_layer(const keras_layers *layers, const char *name)
+static keras_layer *find_layer(const keras_layers *layers, const char *name)
 {
     for (int i = 0; i < layers->count; i++)
         if (strcmp(layers->list[i].name, name) == 0)
@@ -207,33 +259,62 @@ static const keras_layer *find_layer(const keras_layers *layers, const char *nam
     return NULL;
 }
 
-/* The number of the call whose output `at` names. */
-static cornu_status find_call(const keras_layers *layers, const doc *at, int *call)
+/* The number by which Keras knows the first call of a model: its own input and output count as call
+   0 of a Functional among the outputs of the model around it, and everywhere in tf.keras 2. */
+static int first_number(const keras_layers *layers, const keras_layer *l, bool is_end,
+                        int64_t number)
 {
-    keras_tensor t = {NULL, 0};
+    if (!is_model(l) || (l->call_count == 1 && number <= 0))
+        return 0;
+    return layers->old || (is_end && is_functional(l->class_name));
+}
+
+/* The call whose output `at` names, and which output. */
+static cornu_status find_call(const keras_layers *layers, const doc *at, bool is_end,
+                              keras_link *out)
+{
+    keras_tensor t = {NULL, 0, 0};
     TRY(read_source(at, &t));
     const keras_layer *l = find_layer(layers, t.layer);
     if (!l)
         return fail_layer(layers, at, t.layer);
-    if (t.call < 0 || t.call >= l->call_count)
-        return doc_fail(at, "found call number %lld of %.80s; expected 0 to %d", (long long)t.call,
-                        t.layer, l->call_count - 1);
-    *call = l->first_call + (int)t.call;
+    const int first = first_number(layers, l, is_end, t.call);
+    if (t.call < first || t.call >= first + l->call_count)
+        return doc_fail(at, "found call number %lld of %.80s; expected %d to %d", (long long)t.call,
+                        t.layer, first, first + l->call_count - 1);
+    *out = (keras_link){at, l->first_call + (int)t.call - first, t.output};
     return CORNU_OK;
 }
 
-/* Find what each call reads. */
-static cornu_status link_calls(keras_layers *layers)
+/* The node that is the output of a call that is made. */
+static cornu_status find_output(const cornu_model *m, const keras_layers *layers,
+                                const keras_link *link, int *node)
 {
-    TRY(memory_new((size_t)layers->link_count + 1, sizeof *layers->links, "layers",
-                   &layers->links));
-    int *next = layers->links;
-    for (int i = 0; i < layers->call_count; i++) {
-        keras_call *c = &layers->calls[i];
-        c->from = next;
-        for (int k = 0; c->tensors && k < c->tensors->count; k++)
-            TRY(find_call(layers, c->tensors->items[k], next++));
-    }
+    const keras_call *c = &layers->calls[link->call];
+    const submodel_call *inner = is_model(c->of) ? &m->calls[c->made] : NULL;
+    const int outputs = inner ? inner->output_count : 1;
+    if (link->output < 0 || link->output >= outputs)
+        return doc_fail(link->at, "found output %lld of %.80s; expected %s%d%s",
+                        (long long)link->output, c->of->name, outputs > 1 ? "0 to " : "",
+                        outputs - 1, outputs > 1 ? "" : ", its only one");
+    *node = inner ? inner->outputs[link->output] : c->made;
+    return CORNU_OK;
+}
+
+static cornu_status append_submodel(cornu_model *m, const doc *section, const int *inputs,
+                                    int count, int *inner);
+
+/* Append a layer or a submodel, or call it again. */
+static cornu_status append_on(cornu_model *m, keras_layer *l, const int *nodes, int count)
+{
+    if (l->submodel >= 0)
+        return submodel_call_again(m, l->submodel, l->at, NULL, nodes, count);
+    if (l->layer)
+        return model_call_again(m, l->layer, l->at, NULL, nodes, count);
+    if (is_model(l))
+        return append_submodel(m, l->at, nodes, count, &l->submodel);
+    TRY(model_append_on(m, l->class_name, l->at, l->options, nodes, count));
+    l->layer = m->layers[m->layer_count - 1];
     return CORNU_OK;
 }
 
@@ -241,28 +322,28 @@ static cornu_status link_calls(keras_layers *layers)
 static cornu_status append_call(cornu_model *m, const keras_layers *layers, keras_layer *l,
                                 keras_call *c)
 {
-    const int inputs = c->tensors ? c->tensors->count : 0;
+    cornu_status status;
+    const int inputs = c->tensors ? c->tensors->count : l->given >= 0;
     int *nodes;
-    for (int i = 0; i < inputs; i++)
-        if (layers->calls[c->from[i]].node < 0)
+    for (int i = 0; c->tensors && i < inputs; i++)
+        if (layers->calls[c->from[i].call].made < 0)
             return CORNU_OK;
-    TRY(memory_new((size_t)inputs, sizeof *nodes, "layers", &nodes));
-    for (int i = 0; i < inputs; i++)
-        nodes[i] = layers->calls[c->from[i]].node;
-    const bool again = l->layer != NULL;
-    cornu_status status = again
-                              ? model_call_again(m, l->layer, l->at, NULL, nodes, inputs)
-                              : model_append_on(m, l->class_name, l->at, l->options, nodes, inputs);
+    TRY(memory_new((size_t)inputs + 1, sizeof *nodes, "layers", &nodes));
+    nodes[0] = l->given;
+    for (int i = 0; c->tensors && i < inputs; i++)
+        TRY_GOTO(find_output(m, layers, &c->from[i], &nodes[i]));
+    const int call = m->call_count;
+    TRY_GOTO(append_on(m, l, nodes, inputs));
+    c->made = is_model(l) ? call : m->node_count - 1;
+done:
     free(nodes);
-    TRY(status);
-    c->node = m->node_count - 1;
-    if (!again)
-        l->layer = m->layers[m->layer_count - 1];
-    return CORNU_OK;
+    return status;
 }
 
-static int calls_done(const keras_layer *l)
+static int calls_done(const cornu_model *m, const keras_layer *l)
 {
+    if (l->submodel >= 0)
+        return m->submodels[l->submodel].call_count;
     return l->layer ? l->layer->call_count : 0;
 }
 
@@ -270,8 +351,8 @@ static int calls_done(const keras_layer *l)
 static cornu_status append_when_ready(cornu_model *m, const keras_layers *layers, keras_layer *l)
 {
     int before = -1;
-    while (calls_done(l) < l->call_count && calls_done(l) > before) {
-        before = calls_done(l);
+    while (calls_done(m, l) < l->call_count && calls_done(m, l) > before) {
+        before = calls_done(m, l);
         TRY(append_call(m, layers, l, &layers->calls[l->first_call + before]));
     }
     return CORNU_OK;
@@ -287,7 +368,7 @@ static cornu_status append_layers(cornu_model *m, const keras_layers *layers)
             TRY(append_when_ready(m, layers, &layers->list[i]));
     }
     for (int i = 0; i < layers->count; i++)
-        if (calls_done(&layers->list[i]) < layers->list[i].call_count)
+        if (calls_done(m, &layers->list[i]) < layers->list[i].call_count)
             return doc_fail(layers->list[i].at,
                             "found a call of %s on an output that depends on that call, or on such "
                             "a call; expected no cycles",
@@ -340,67 +421,196 @@ static cornu_status read_ends(const doc *config, const char *key, ends *out)
     return CORNU_OK;
 }
 
-static cornu_status find_ends(const keras_layers *layers, const ends *e, int *nodes)
+/* What names input number `i` of a call on a map: a model may be called on one, by the names of its
+   inputs, which are `own`. */
+static cornu_status find_named(const keras_layer *l, const doc *map, const ends *own, int i,
+                               const doc **at)
 {
-    for (int i = 0; i < e->count; i++) {
-        int call = 0;
-        TRY(find_call(layers, e->tensor[i], &call));
-        nodes[i] = layers->calls[call].node;
+    const char *name =
+        own->tensor[i]->key ? own->tensor[i]->key : doc_string(first_item(own->tensor[i]));
+    *at = doc_get(map, name);
+    if (!*at)
+        return doc_fail(map, "found no input %.80s of %.80s; expected all its inputs", name,
+                        l->name);
+    return CORNU_OK;
+}
+
+/* Find what a call reads. */
+static cornu_status link_call(const keras_layers *layers, keras_call *c)
+{
+    ends own = {.count = 0};
+    const bool named = c->tensors->type == DOC_MAP;
+    if (named)
+        TRY(read_ends(c->of->options, "input_layers", &own));
+    if (named && own.count != c->tensors->count)
+        return doc_fail(c->tensors, "found %d inputs of %s; expected %d", c->tensors->count,
+                        c->of->name, own.count);
+    for (int i = 0; i < c->tensors->count; i++) {
+        const doc *at = c->tensors->items[i];
+        if (named)
+            TRY(find_named(c->of, c->tensors, &own, i, &at));
+        TRY(find_call(layers, at, false, &c->from[i]));
     }
     return CORNU_OK;
 }
 
+static cornu_status link_calls(keras_layers *layers)
+{
+    TRY(memory_new((size_t)layers->link_count + 1, sizeof *layers->links, "layers",
+                   &layers->links));
+    keras_link *next = layers->links;
+    for (int i = 0; i < layers->call_count; i++) {
+        keras_call *c = &layers->calls[i];
+        if (!c->tensors)
+            continue;
+        c->from = next;
+        next += c->tensors->count;
+        TRY(link_call(layers, c));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status find_ends(const cornu_model *m, const keras_layers *layers, const ends *e,
+                              int *nodes)
+{
+    for (int i = 0; i < e->count; i++) {
+        keras_link link = {.call = 0};
+        TRY(find_call(layers, e->tensor[i], true, &link));
+        TRY(find_output(m, layers, &link, &nodes[i]));
+    }
+    return CORNU_OK;
+}
+
+/* Inputs and outputs of the model or, in a submodel, of that, which ends so. */
 static cornu_status choose_ends(cornu_model *m, const doc *config, const keras_layers *layers)
 {
     ends in, out;
     int nodes[MODEL_ENDS_MAX];
+    const doc *at = doc_get(config, "input_layers");
+    const bool inner = m->within >= 0;
     TRY(read_ends(config, "input_layers", &in));
-    TRY(find_ends(layers, &in, nodes));
-    TRY(model_order_inputs(m, doc_get(config, "input_layers"), nodes, in.count));
+    TRY(find_ends(m, layers, &in, nodes));
+    TRY(inner ? submodel_order_inputs(m, at, nodes, in.count)
+              : model_order_inputs(m, at, nodes, in.count));
+    at = doc_get(config, "output_layers");
     TRY(read_ends(config, "output_layers", &out));
-    TRY(find_ends(layers, &out, nodes));
-    TRY(model_choose_outputs(m, doc_get(config, "output_layers"), nodes, out.count));
+    TRY(find_ends(m, layers, &out, nodes));
+    if (inner)
+        return submodel_end(m, at, nodes, out.count, true);
+    TRY(model_choose_outputs(m, at, nodes, out.count));
     if (in.named)
         TRY(model_set_input_keys(m, in.tensor, in.count));
     return out.named ? model_set_output_keys(m, out.tensor, out.count) : CORNU_OK;
 }
 
+/* Tell the InputLayers of a submodel which nodes it is called on. */
+static cornu_status give_inputs(const doc *at, const doc *config, const keras_layers *layers,
+                                const int *inputs, int count)
+{
+    ends e;
+    TRY(read_ends(config, "input_layers", &e));
+    if (e.count != count)
+        return doc_fail(at, "found a call on %d inputs; expected %d", count, e.count);
+    for (int i = 0; i < e.count; i++) {
+        const char *name = doc_string(first_item(e.tensor[i]));
+        keras_layer *l = name ? find_layer(layers, name) : NULL;
+        if (!l || !is_input(l) || l->given >= 0)
+            return doc_fail(e.tensor[i], "found no InputLayer %s%s; expected each once",
+                            name ? name : "", l && l->given >= 0 ? " that is left" : "");
+        l->given = inputs[i];
+    }
+    for (int i = 0; i < layers->count; i++)
+        if (is_input(&layers->list[i]) && layers->list[i].given < 0)
+            return doc_fail(layers->list[i].at,
+                            "%s: found this InputLayer 0 times among the inputs; expected once",
+                            layers->list[i].name);
+    return CORNU_OK;
+}
+
 /* ---- reading models --------------------------------------------------------------------- */
 
-static cornu_status append_functional(cornu_model *m, const doc *config, const doc *list)
+/* `inputs`: the nodes on which a submodel is called; NULL: the model itself. */
+static cornu_status append_functional(cornu_model *m, const doc *config, const doc *list,
+                                      const int *inputs, int count)
 {
     cornu_status status;
     keras_layers layers = {.count = 0};
     TRY_GOTO(read_layers(&layers, list));
     TRY_GOTO(link_calls(&layers));
+    if (inputs)
+        TRY_GOTO(give_inputs(list, config, &layers, inputs, count));
     TRY_GOTO(append_layers(m, &layers));
     TRY_GOTO(choose_ends(m, config, &layers));
 done:
-    free(layers.list);
-    free(layers.calls);
-    free(layers.links);
+    layers_free(&layers);
     return status;
 }
 
-static cornu_status append_sequential(cornu_model *m, const doc *list)
+/* Append a layer, or a model, that reads the output before it. */
+static cornu_status append_next(cornu_model *m, keras_layer *l)
 {
+    int *nodes, count;
+    if (!is_model(l) && m->within < 0)
+        return model_append(m, l->class_name, l->at, l->options);
+    TRY(model_read_inputs(m, l->at, "", NULL, &nodes, &count));
+    cornu_status status = append_on(m, l, nodes, count);
+    free(nodes);
+    return status;
+}
+
+/* Begin a Sequential that is a submodel with its InputLayer, which is made where there is none. */
+static cornu_status append_first(cornu_model *m, keras_layer *l, const int *inputs, int count,
+                                 bool *taken)
+{
+    if (count != 1)
+        return doc_fail(l->at, "found a call of a Sequential on %d inputs; expected one", count);
+    *taken = is_input(l);
+    if (!*taken)
+        return submodel_add_inputs(m, l->at, inputs, count, NULL);
+    TRY(append_on(m, l, inputs, count));
+    const int node = m->node_count - 1;
+    return submodel_order_inputs(m, l->at, &node, 1);
+}
+
+static cornu_status append_sequential(cornu_model *m, const doc *list, const int *inputs, int count)
+{
+    int *last;
     for (int i = 0; i < list->count; i++) {
         keras_layer l;
+        bool taken = false;
         TRY(read_layer(list->items[i], &l));
-        TRY(model_append(m, l.class_name, l.at, l.options));
+        if (inputs && i == 0)
+            TRY(append_first(m, &l, inputs, count, &taken));
+        if (inputs && i > 0 && is_input(&l))
+            return doc_fail(l.at, "found an InputLayer after other layers; expected it first");
+        if (!taken)
+            TRY(append_next(m, &l));
     }
-    return CORNU_OK;
+    if (!inputs)
+        return CORNU_OK;
+    TRY(model_read_inputs(m, list, "", NULL, &last, &count));
+    cornu_status status = submodel_end(m, list, last, count, false);
+    free(last);
+    return status;
 }
 
 typedef struct model_options {
     bool trainable; /* the model's own flag, beside those of its layers */
 } model_options;
 
+/* The section of a model, or of one within it. */
+typedef struct keras_model {
+    const doc *config, *layers;
+    const char *name; /* or NULL */
+    bool functional, trainable;
+} keras_model;
+
 static cornu_status check_keys(const doc *section, const doc *config, model_options *out)
 {
     static const char *const outer[] = {
-        "module",         "class_name",    "config",  "registered_name",  "build_config",
-        "compile_config", "keras_version", "backend", "shared_object_id", NULL};
+        "module",           "class_name",     "config",        "registered_name",
+        "build_config",     "compile_config", "keras_version", "backend",
+        "shared_object_id", "name",           "inbound_nodes", NULL};
     static const char *const inner[] = {
         "name",          "trainable",         "dtype", "layers", "input_layers",
         "output_layers", "build_input_shape", NULL};
@@ -411,40 +621,73 @@ static cornu_status check_keys(const doc *section, const doc *config, model_opti
     };
     *out = (model_options){.trainable = true};
     TRY(doc_only_keys(section, outer));
-    if (config->type != DOC_MAP)
+    if (!config || config->type != DOC_MAP)
         return CORNU_OK;
     TRY(doc_only_keys(config, inner));
     return config_read("model", config, config, values, out);
+}
+
+static cornu_status read_model(const doc *section, keras_model *out)
+{
+    model_options options;
+    const doc *config = doc_get(section, "config");
+    const char *class_name = doc_string(doc_get(section, "class_name"));
+    TRY(check_keys(section, config, &options));
+    /* Old Keras wrote a Sequential's layers as the config itself. */
+    const doc *list = config && config->type == DOC_LIST ? config : doc_get(config, "layers");
+    const bool sequential = class_name && is_sequential(class_name);
+    if (!sequential && !(class_name && is_functional(class_name)))
+        return doc_fail(section, "found class_name \"%s\"; expected Sequential or Functional",
+                        class_name ? class_name : "");
+    if (!list || list->type != DOC_LIST || list->count == 0)
+        return doc_fail(list ? list : section, "found no layers; expected a list of at least one");
+    *out = (keras_model){
+        .config = config,
+        .layers = list,
+        .name = doc_string(doc_get(config, "name")),
+        .functional = !sequential,
+        .trainable = options.trainable || sequential, /* Keras reads only a Functional's */
+    };
+    return CORNU_OK;
 }
 
 cornu_status model_from_keras(const doc *section, cornu_model **out)
 {
     cornu_status status;
     cornu_model *m = NULL;
-    model_options options;
-    const doc *config = doc_get(section, "config");
-    const char *class_name = doc_string(doc_get(section, "class_name")), *name;
-    TRY(check_keys(section, config, &options));
-    /* Old Keras wrote a Sequential's layers as the config itself. */
-    const doc *list = config->type == DOC_LIST ? config : doc_get(config, "layers");
-    bool sequential = class_name && strcmp(class_name, "Sequential") == 0;
-    bool functional =
-        class_name && (strcmp(class_name, "Functional") == 0 || strcmp(class_name, "Model") == 0);
-    if (!sequential && !functional)
-        return doc_fail(section, "found class_name \"%s\"; expected Sequential or Functional",
-                        class_name ? class_name : "");
-    if (!list || list->type != DOC_LIST || list->count == 0)
-        return doc_fail(list ? list : section, "found no layers; expected a list of at least one");
-    name = doc_string(doc_get(config, "name"));
-    TRY_GOTO(model_new(name ? name : "sequential", section->source, &m));
-    m->functional = functional;
-    m->trainable = options.trainable || sequential; /* Keras reads only a Functional's */
-    TRY_GOTO(functional ? append_functional(m, config, list) : append_sequential(m, list));
+    keras_model k;
+    TRY(read_model(section, &k));
+    TRY_GOTO(model_new(k.name ? k.name : "sequential", section->source, &m));
+    m->functional = k.functional;
+    m->trainable = k.trainable;
+    TRY_GOTO(k.functional ? append_functional(m, k.config, k.layers, NULL, 0)
+                          : append_sequential(m, k.layers, NULL, 0));
     *out = m;
     m = NULL;
 done:
     model_free(m);
     return status;
+}
+
+static cornu_status append_submodel(cornu_model *m, const doc *section, const int *inputs,
+                                    int count, int *inner)
+{
+    keras_model k;
+    if (count == 0)
+        return doc_fail(section, "the model has no input shape; expected an InputLayer before its "
+                                 "first layer, which is a model");
+    TRY(read_model(section, &k));
+    TRY(submodel_begin(m, k.name, section));
+    *inner = m->submodel_count - 1;
+    m->submodels[*inner].trainable = k.trainable;
+    return k.functional ? append_functional(m, k.config, k.layers, inputs, count)
+                        : append_sequential(m, k.layers, inputs, count);
+}
+
+cornu_status model_append_keras(cornu_model *m, const doc *section, const int *inputs, int count)
+{
+    int inner;
+    return append_submodel(m, section, inputs, count, &inner);
 }
 
 /* ---- writing ---------------------------------------------------------------------------- */
@@ -466,59 +709,70 @@ static json_t *batch_shape(const shape *s)
     return list;
 }
 
-/* The arguments of a call. */
-static json_t *call_arguments(const cornu_model *m, const model_node *n)
+/* A tensor as a call's argument. */
+static json_t *argument(const cornu_model *m, int node, int within)
+{
+    const model_source from = model_source_of(m, node, within);
+    return json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config",
+                     "shape", batch_shape(&m->nodes[node].out), "dtype", "float32", "keras_history",
+                     from.name, from.call, from.output);
+}
+
+/* The arguments of a call, at the first call of its owner, `within`. */
+static json_t *call_arguments(const cornu_model *m, const model_member *of, int call, int within)
 {
     json_t *tensors = json_array();
-    for (int i = 0; i < n->input_count; i++) {
-        const model_node *from = &m->nodes[n->inputs[i]];
-        tensors = appended(tensors, json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name",
-                                              "__keras_tensor__", "config", "shape",
-                                              batch_shape(&from->out), "dtype", "float32",
-                                              "keras_history", from->layer->name, from->call, 0));
-    }
-    return json_pack(n->layer->kind->merges ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors,
-                     "kwargs");
+    const int count = model_member_input_count(m, of, call);
+    const bool listed = of->layer ? of->layer->kind->merges : count > 1;
+    for (int i = 0; i < count; i++)
+        tensors = appended(tensors, argument(m, model_member_input(m, of, call, i), within));
+    return json_pack(listed ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors, "kwargs");
 }
 
 /* The inbound_nodes of a layer of a Functional model. */
-static json_t *inbound_nodes(const cornu_model *m, const layer *l)
+static json_t *inbound_nodes(const cornu_model *m, const model_member *of, int within)
 {
     json_t *list = json_array();
-    for (int i = 0; i < l->call_count; i++) {
-        const model_node *n = &m->nodes[model_call(m, l, i)];
-        if (n->input_count > 0)
-            list = appended(list, call_arguments(m, n));
-    }
+    for (int i = 0, call; (call = model_member_call(m, of, i)) >= 0; i++)
+        if (model_member_input_count(m, of, call) > 0)
+            list = appended(list, call_arguments(m, of, call, within));
     return list;
 }
 
-static json_t *layer_to_json(const cornu_model *m, const layer *l)
+static json_t *layer_to_json(const layer *l)
 {
-    json_t *config = json_pack("{s:s, s:s}", "name", l->name, "dtype", "float32");
-    bool is_input = l->kind == layer_kind_find("InputLayer");
+    json_t *config = json_pack("{s:s, s:s}", "name", model_own_name(l->name), "dtype", "float32");
     if (!config ||
-        (!is_input && config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
+        (!layer_is_input(l->kind) &&
+         config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
         config_write(l->kind->fields, l->config, config) != CORNU_OK) {
         json_decref(config);
         return NULL;
     }
-    json_t *out = config_keras_object("keras.layers", l->kind->name, config);
-    if (!out || !m->functional)
+    return config_keras_object("keras.layers", l->kind->name, config);
+}
+
+static json_t *level_to_json(const cornu_model *m, int owner);
+
+static json_t *member_to_json(const cornu_model *m, const model_member *of, int owner)
+{
+    json_t *out = of->layer ? layer_to_json(of->layer) : level_to_json(m, of->submodel);
+    if (!out || !submodel_is_functional(m, owner))
         return out;
-    if (config_set(out, "name", json_string(l->name)) != CORNU_OK ||
-        config_set(out, "inbound_nodes", inbound_nodes(m, l)) != CORNU_OK) {
+    if (config_set(out, "name", json_string(model_member_name(m, of))) != CORNU_OK ||
+        config_set(out, "inbound_nodes", inbound_nodes(m, of, submodel_level(m, owner))) !=
+            CORNU_OK) {
         json_decref(out);
         return NULL;
     }
     return out;
 }
 
-static json_t *layers_to_json(const cornu_model *m)
+static json_t *layers_to_json(const cornu_model *m, int owner)
 {
     json_t *list = json_array();
-    for (int i = 0; list && i < m->layer_count; i++)
-        list = appended(list, layer_to_json(m, m->layers[i]));
+    for (model_member at = {.end = 0}; list && model_next_member(m, owner, &at);)
+        list = appended(list, member_to_json(m, &at, owner));
     return list;
 }
 
@@ -532,78 +786,119 @@ static json_t *one_or_all(json_t *list)
     return one;
 }
 
-static json_t *input_shapes(const cornu_model *m)
+/* Inputs and outputs of the model, or of a submodel. */
+typedef struct level_ends {
+    int inputs[MODEL_ENDS_MAX], outputs[MODEL_ENDS_MAX], input_count, output_count, within;
+} level_ends;
+
+static level_ends ends_of(const cornu_model *m, int owner)
 {
+    level_ends e = {.within = submodel_level(m, owner)};
+    const submodel_call *c = e.within < 0 ? NULL : &m->calls[e.within];
+    e.input_count = c ? c->input_count : m->input_count;
+    e.output_count = c ? c->output_count : m->output_count;
+    memcpy(e.inputs, c ? c->inputs : m->inputs, sizeof e.inputs);
+    for (int i = 0; i < e.output_count; i++)
+        e.outputs[i] = c ? c->outputs[i] : m->outputs[i].node;
+    return e;
+}
+
+static json_t *input_shapes(const cornu_model *m, int owner)
+{
+    const level_ends e = ends_of(m, owner);
     json_t *list = json_array();
-    for (int i = 0; i < m->input_count; i++)
-        list = appended(list, batch_shape(model_input_shape(m, i)));
+    for (int i = 0; i < e.input_count; i++)
+        list = appended(list, batch_shape(&m->nodes[e.inputs[i]].out));
     return one_or_all(list);
 }
 
-/* The output of a node, as Keras refers to it. */
-static json_t *tensor_to_json(const model_node *n)
+static json_t *no_tensors(char *const *keys)
 {
-    return json_pack("[s, i, i]", n->layer->name, n->call, 0);
+    return keys ? json_object() : json_array();
 }
 
-/* Inputs or outputs of the model: by their keys, or in a list. */
-static json_t *ends_to_json(const cornu_model *m, char *const *keys, const int *nodes, int count)
+/* The tensors and one more: by its key, or at the end of the list. NULL where memory is short. */
+static json_t *with_tensor(json_t *all, char *const *keys, int i, json_t *tensor)
 {
-    json_t *all = keys ? json_object() : json_array();
-    for (int i = 0; i < count; i++) {
-        json_t *tensor = tensor_to_json(&m->nodes[nodes[i]]);
-        if (!keys)
-            all = appended(all, tensor);
-        else if (json_object_set_new(all, keys[i], tensor) != 0) {
-            json_decref(all);
-            all = NULL;
-        }
+    if (!keys)
+        return appended(all, tensor);
+    if (json_object_set_new(all, keys[i], tensor) == 0)
+        return all;
+    json_decref(all);
+    return NULL;
+}
+
+static json_t *inputs_to_json(const cornu_model *m, const level_ends *e)
+{
+    char *const *keys = e->within < 0 ? m->input_keys : NULL;
+    json_t *all = no_tensors(keys);
+    for (int i = 0; i < e->input_count; i++) {
+        const char *name = model_own_name(m->nodes[e->inputs[i]].name);
+        all = with_tensor(all, keys, i, json_pack("[s, i, i]", name, 0, 0));
     }
     return keys ? all : one_or_all(all);
 }
 
-static json_t *inputs_to_json(const cornu_model *m)
+/* Keras counts a Functional's own input and output as its call 0 there. */
+static json_t *outputs_to_json(const cornu_model *m, const level_ends *e)
 {
-    return ends_to_json(m, m->input_keys, m->inputs, m->input_count);
+    char *const *keys = e->within < 0 ? m->output_keys : NULL;
+    json_t *all = no_tensors(keys);
+    for (int i = 0; i < e->output_count; i++) {
+        const model_source from = model_source_of(m, e->outputs[i], e->within);
+        const int first = from.submodel >= 0 && m->submodels[from.submodel].functional;
+        all = with_tensor(all, keys, i,
+                          json_pack("[s, i, i]", from.name, first + from.call, from.output));
+    }
+    return keys ? all : one_or_all(all);
 }
 
-static json_t *outputs_to_json(const cornu_model *m)
+static bool set_ends(const cornu_model *m, int owner, json_t *config)
 {
-    int nodes[MODEL_ENDS_MAX];
-    for (int i = 0; i < m->output_count; i++)
-        nodes[i] = m->outputs[i].node;
-    return ends_to_json(m, m->output_keys, nodes, m->output_count);
-}
-
-static bool set_ends(const cornu_model *m, json_t *config)
-{
-    if (!m->functional)
+    const level_ends e = ends_of(m, owner);
+    if (!submodel_is_functional(m, owner))
         return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
-               config_set(config, "build_input_shape", input_shapes(m)) == CORNU_OK;
-    return config_set(config, "input_layers", inputs_to_json(m)) == CORNU_OK &&
-           config_set(config, "output_layers", outputs_to_json(m)) == CORNU_OK;
+               config_set(config, "build_input_shape", input_shapes(m, owner)) == CORNU_OK;
+    return config_set(config, "input_layers", inputs_to_json(m, &e)) == CORNU_OK &&
+           config_set(config, "output_layers", outputs_to_json(m, &e)) == CORNU_OK;
+}
+
+/* The model, or a submodel, without what only the whole has. */
+static json_t *level_to_json(const cornu_model *m, int owner)
+{
+    const bool functional = submodel_is_functional(m, owner);
+    const char *name = owner < 0 ? m->name : model_own_name(m->submodels[owner].name);
+    const bool trainable = owner < 0 ? m->trainable : m->submodels[owner].trainable;
+    json_t *config = json_pack("{s:s, s:b}", "name", name, "trainable", trainable);
+    if (!config || config_set(config, "layers", layers_to_json(m, owner)) != CORNU_OK ||
+        !set_ends(m, owner, config)) {
+        json_decref(config);
+        return NULL;
+    }
+    json_t *out = config_keras_object(functional ? "keras.src.models.functional" : "keras",
+                                      functional ? "Functional" : "Sequential", config);
+    if (!out)
+        return NULL;
+    json_t *build = json_pack("{s:o}", "input_shape", input_shapes(m, owner));
+    bool complete = config_set(out, "build_config", build) == CORNU_OK;
+    if (functional)
+        complete =
+            config_set(out, "registered_name", json_string("Functional")) == CORNU_OK && complete;
+    if (complete)
+        return out;
+    json_decref(out);
+    return NULL;
 }
 
 json_t *model_to_keras(const cornu_model *m)
 {
-    json_t *config = json_pack("{s:s, s:b}", "name", m->name, "trainable", m->trainable), *out;
-    if (!config || m->layer_count == 0 ||
-        config_set(config, "layers", layers_to_json(m)) != CORNU_OK || !set_ends(m, config)) {
-        json_decref(config);
+    json_t *out = m->layer_count > 0 ? level_to_json(m, -1) : NULL;
+    json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
+    if (!out) {
+        json_decref(compile);
         return NULL;
     }
-    out = config_keras_object(m->functional ? "keras.src.models.functional" : "keras",
-                              m->functional ? "Functional" : "Sequential", config);
-    if (!out)
-        return NULL;
-    json_t *build = json_pack("{s:o}", "input_shape", input_shapes(m));
-    json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
-    bool complete = config_set(out, "build_config", build) == CORNU_OK;
-    if (m->functional)
-        complete =
-            config_set(out, "registered_name", json_string("Functional")) == CORNU_OK && complete;
-    complete = config_set(out, "compile_config", compile) == CORNU_OK && complete;
-    if (complete)
+    if (config_set(out, "compile_config", compile) == CORNU_OK)
         return out;
     json_decref(out);
     return NULL;

@@ -14,6 +14,7 @@ cornu_status model_new(const char *name, const char *source, cornu_model **out)
     TRY_GOTO(memory_new(1, sizeof *m, "a model", &m));
     m->training.position = position_start(0);
     m->trainable = true;
+    m->within = -1;
     TRY_GOTO(memory_new(MODEL_LAYERS_MAX, sizeof *m->layers, "a model", &m->layers));
     TRY_GOTO(memory_copy_string(name, &m->name));
     TRY_GOTO(memory_copy_string(source ? source : name, &m->source));
@@ -31,7 +32,7 @@ static void classes_free(char **names, int count)
     free(names);
 }
 
-static void node_free(model_node *n)
+void model_node_free(model_node *n)
 {
     free(n->inputs);
     free(n->name);
@@ -42,8 +43,14 @@ void model_free(cornu_model *m)
     if (!m)
         return;
     for (int i = 0; i < m->node_count; i++)
-        node_free(&m->nodes[i]);
+        model_node_free(&m->nodes[i]);
     free(m->nodes);
+    for (int i = 0; i < m->call_count; i++)
+        free(m->calls[i].name);
+    free(m->calls);
+    for (int i = 0; i < m->submodel_count; i++)
+        free(m->submodels[i].name);
+    free(m->submodels);
     for (int i = 0; m->layers && i < m->layer_count; i++)
         layer_free(m->layers[i]);
     free(m->layers);
@@ -86,6 +93,14 @@ done:
     return status;
 }
 
+void model_forget_places(cornu_model *m, int first_layer, int first_submodel)
+{
+    for (int i = first_layer; i < m->layer_count; i++)
+        m->layers[i]->where = NULL;
+    for (int i = first_submodel; i < m->submodel_count; i++)
+        m->submodels[i].where = NULL;
+}
+
 /* ---- outputs ---------------------------------------------------------------------------- */
 
 bool model_tells_classes(const cornu_model *m, int64_t count)
@@ -117,7 +132,7 @@ static activation_kind activation_of(const layer *l)
 /* Does prediction pass the layer's input through, number by number? */
 static bool passes_on(const layer *l)
 {
-    static const char *const names[] = {"Dropout", "Flatten", "Reshape"};
+    static const char *const names[] = {"Dropout", "Flatten", "Reshape", "InputLayer"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(l->kind->name, names[i]) == 0)
             return true;
@@ -127,7 +142,7 @@ static bool passes_on(const layer *l)
 activation_kind model_output_activation(const cornu_model *m)
 {
     int last = m->output_count > 0 ? m->outputs[0].node : -1;
-    while (last > 0 && passes_on(m->nodes[last].layer))
+    while (last >= 0 && m->nodes[last].input_count > 0 && passes_on(m->nodes[last].layer))
         last = m->nodes[last].inputs[0];
     return last >= 0 ? activation_of(m->nodes[last].layer) : ACTIVATION_LINEAR;
 }

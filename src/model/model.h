@@ -8,6 +8,7 @@
 #include "model/emit.h"
 #include "model/state.h"
 #include <cornu/model.h>
+#include <string.h>
 
 typedef struct layer layer;
 
@@ -50,7 +51,7 @@ typedef struct layer_kind {
     /* Check the options, compute the call's output shape, and declare weights. Errors say what was
        found and expected; the caller adds the layer's name and place. */
     cornu_status (*declare)(layer *l, layer_call *call);
-    /* Describe the forward pass of a call on the tensors x. NULL: InputLayer. */
+    /* Describe the forward pass of a call on the tensors x. */
     cornu_status (*emit)(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
@@ -60,7 +61,8 @@ typedef struct layer_kind {
 
 struct layer {
     const layer_kind *kind;
-    char *name; /* unique in the model: "conv2d_1" */
+    char *name; /* unique in the model: "conv2d_1", or "encoder/conv2d_1" of the submodel encoder */
+    int owner;  /* the submodel that it belongs to; -1: the model itself */
     void *config;
     int first_variable, weight_count;
     bool trainable;   /* Keras's: from the next compile on, its weights are trained */
@@ -71,19 +73,44 @@ struct layer {
 };
 
 /* A call of a layer on the outputs of earlier nodes. Layers own variables, nodes are the network:
-   what follows the data walks the nodes, what keeps or names weights walks the layers. */
+   what follows the data walks the nodes, what keeps or names weights walks the layers. A call of a
+   submodel is taken apart into the calls of its layers. */
 typedef struct model_node {
     const layer *layer;
     char *name;  /* of the layer or, for a further call of it, "LAYER/call_2" or what the recipe
                     says;  unique in the model */
     int call;    /* 0: the layer's first */
-    int *inputs; /* [input_count] numbers of earlier nodes; the InputLayer has none */
+    int *inputs; /* [input_count] numbers of earlier nodes; the model's InputLayers have none, those
+                    of a submodel the one whose output they pass on */
     int input_count;
-    shape out; /* without the batch */
+    int within; /* the call of a submodel that it is part of; -1: none */
+    shape out;  /* without the batch */
 } model_node;
 
-#define MODEL_METRICS_MAX CORNU_METRICS_MAX
 enum { MODEL_ENDS_MAX = 16 }; /* inputs, and outputs, of a model */
+
+/* A model within the model: Keras's Sequential or Functional, called as a layer. */
+typedef struct submodel {
+    char *name;       /* "encoder", or "encoder/stem" of the submodel encoder */
+    int owner;        /* the submodel that it belongs to; -1: the model itself */
+    bool functional;  /* else Sequential */
+    bool trainable;   /* Keras's: setting it sets its layers, whose flags count */
+    int call_count;   /* at least one */
+    const doc *where; /* place in the recipe, for messages; NULL without one */
+} submodel;
+
+/* A call of a submodel. The first one says what the submodel is; others repeat its nodes on other
+   inputs, with the same weights. */
+typedef struct submodel_call {
+    char *name; /* of the submodel or, for a further call of it, as of a node */
+    int submodel;
+    int number; /* 0: the submodel's first */
+    int within; /* the call of the owner that it is part of; -1: none */
+    int inputs[MODEL_ENDS_MAX], input_count; /* nodes of its InputLayers */
+    int outputs[MODEL_ENDS_MAX], output_count;
+} submodel_call;
+
+#define MODEL_METRICS_MAX CORNU_METRICS_MAX
 
 /* An output of the model, and its part of the loss: the step's loss is the sum of weight times the
    loss of each. */
@@ -105,7 +132,12 @@ struct cornu_model {
     int node_count;
     int last;       /* the node that was added last: what a layer reads that names no inputs */
     int link_count; /* inputs of all nodes */
-    int inputs[MODEL_ENDS_MAX]; /* the nodes of the InputLayers */
+    submodel *submodels;
+    int submodel_count;
+    submodel_call *calls; /* of submodels */
+    int call_count;
+    int within;                 /* the call of a submodel that is being built; -1: none */
+    int inputs[MODEL_ENDS_MAX]; /* the nodes of the model's InputLayers */
     int input_count;
     model_output outputs[MODEL_ENDS_MAX]; /* the node added last, unless others were chosen */
     int output_count;
@@ -139,15 +171,22 @@ struct cornu_model {
 /* At most so many layers, and so many calls of them; and so many inputs of all calls together. */
 enum { MODEL_LAYERS_MAX = 1000, MODEL_LINKS_MAX = 10000 };
 
+/* The name of a layer or submodel without those of the submodels around it. */
+static inline const char *model_own_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
 /* An empty model: no layers yet. */
 cornu_status model_new(const char *name, const char *source, cornu_model **out);
 void model_free(cornu_model *m);
 cornu_status model_rename(cornu_model *m, const char *name);
 /* Set the file that messages name (copied). */
 cornu_status model_set_source(cornu_model *m, const char *source);
-/* Append a layer; `at` is its place in the recipe, for messages (may be NULL). It reads the outputs
-   of the layers that its option `inputs` names, without that option the output of the layer before.
-   The first layer must be InputLayer, or give its input's shape itself. */
+/* Append a layer of the table; `at` is its place in the recipe, for messages (may be NULL). It
+   reads the outputs of the layers that its option `inputs` names, without that option the output of
+   the layer before. The first layer must be InputLayer, or give its input's shape itself. */
 cornu_status model_append(cornu_model *m, const char *class_name, const doc *at,
                           const doc *options);
 /* The same on the outputs of these nodes, instead of those that the options name. */
@@ -155,25 +194,33 @@ cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *
                              const doc *options, const int *inputs, int count);
 /* Call a layer again, on the outputs of these nodes: it works there with the weights that it has.
    The node is called `name`; NULL: "LAYER/call_2", "LAYER/call_3" ... Fails where the weights would
-   have other shapes. A recipe's list of layers says it so, with names of earlier layers or calls:
-
-       - Call: {layer: head, inputs: [b], name: head_of_b}
-*/
+   have other shapes. */
 cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const char *name,
                               const int *inputs, int count);
 /* The number of the node that is call number `call` of the layer; -1: there is none. */
 int model_call(const cornu_model *m, const layer *l, int call);
-/* Append one layer whose options are `options` (a map or NULL); its shapes and weights are known
-   at once. */
-cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *options);
-/* Free a layer that is in no model; NULL is allowed. */
+/* Append what a recipe's list of layers may have: a layer, a model within the model (Model, or
+   Keras's Sequential and Functional), or a further call of either (Call): see docs/recipes.md. The
+   model is as before where it fails. */
+cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *at,
+                             const doc *options);
+/* Free a layer that is in no model; NULL is allowed. And what a node owns. */
 void layer_free(layer *l);
-/* Fail where a model is in the place of a layer. */
-cornu_status model_refuse_nested(const doc *at, const char *class_name);
+void model_node_free(model_node *n);
+/* Layers and submodels from these numbers on forget their places in a document, which is freed. */
+void model_forget_places(cornu_model *m, int first_layer, int first_submodel);
 /* Make the outputs of these nodes the model's, in this order; `at` is their place in the recipe. */
 cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *nodes, int count);
 /* The same by the layers' names: one, or a list of them. */
 cornu_status model_name_outputs(cornu_model *m, const doc *names);
+/* The nodes of these names: one, or a list. `reader` is the name of the layer that names its inputs
+   ("": it has none); NULL: they are outputs. The caller frees *nodes. */
+cornu_status model_find_nodes(const cornu_model *m, const doc *names, const char *reader,
+                              int **nodes, int *count);
+/* The layer, or the submodel (else -1), of this name, which stands where layers are appended now.
+ */
+cornu_status model_find_layer(const cornu_model *m, const doc *at, const char *name, layer **l,
+                              int *inner);
 /* Set the shapes of a sample and of a prediction. */
 void model_set_shapes(cornu_model *m);
 /* The inputs in this order, which are all that there are. */
@@ -188,10 +235,20 @@ cornu_status model_settle(cornu_model *m);
 cornu_status model_check_open(const cornu_model *m, const doc *at);
 /* Fail where `count` more inputs of calls would be too many. */
 cornu_status model_check_links(const cornu_model *m, const doc *at, int count);
+/* Fail where the row of these nodes' outputs, one after another, would be too long. */
+cornu_status model_check_row(const cornu_model *m, const doc *at, const int *nodes, int count);
 /* Fail where a node's output is not read and not the model's. */
 cornu_status model_check_graph(const cornu_model *m);
-/* Does the network look other than a line of layers? */
+/* Does the network look other than a line of layers, those of submodels among them? */
 bool model_branches(const cornu_model *m);
+/* The same of one level: the model itself (within -1) or the first call of a submodel. A call of a
+   submodel is one layer there. */
+bool model_level_branches(const cornu_model *m, int within);
+/* The call of a submodel that stands in call `within` (-1: in the model itself) and has node
+   `number` in it; -1: the node stands there by itself. */
+int model_call_at(const cornu_model *m, int number, int within);
+/* Is node `number` part of this call of a submodel, or of one in it? Of -1 each is. */
+bool model_is_within(const cornu_model *m, int number, int within);
 /* The number of the one node that reads the output of node `number`; -1: none, or several. */
 int model_only_reader(const cornu_model *m, int number);
 /* Append an InputLayer called `name`; NULL: as Keras calls it. `at` is its place in the recipe, or
@@ -219,6 +276,8 @@ cornu_status model_from_recipe_file(doc *recipe, cornu_model **out);
 /* Is the section Keras's to_json(), already parsed? The second function reads it. */
 bool keras_config_is(const doc *section);
 cornu_status model_from_keras(const doc *section, cornu_model **out);
+/* Append the model of such a section as a submodel, on the outputs of these nodes. */
+cornu_status model_append_keras(cornu_model *m, const doc *section, const int *inputs, int count);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
 /* ---- which weights are trained (trainable.c) ---------------------------------------------- */
@@ -269,11 +328,9 @@ static inline bool model_weighs_losses(const cornu_model *m)
             return true;
     return false;
 }
-/* The name of an output, or an input: its key, or that of its node. */
-static inline const char *model_output_name(const cornu_model *m, int output)
-{
-    return m->output_keys ? m->output_keys[output] : m->nodes[m->outputs[output].node].name;
-}
+/* The name of an output: its key, or that of its node or, if that has one output in the model, of
+   the submodel's call that it comes from; and of an input: its key, or that of its node. */
+const char *model_output_name(const cornu_model *m, int output);
 static inline const char *model_input_name(const cornu_model *m, int input)
 {
     return m->input_keys ? m->input_keys[input] : m->nodes[m->inputs[input]].name;
@@ -301,6 +358,11 @@ activation_kind model_output_activation(const cornu_model *m);
 /* All layers, NULL-ended (a row of layers/layers.def each), and the row of a Keras class
    name or alias. */
 extern const layer_kind *const layer_kinds[];
+extern const layer_kind layer_InputLayer;
+static inline bool layer_is_input(const layer_kind *kind)
+{
+    return kind == &layer_InputLayer;
+}
 const layer_kind *layer_kind_find(const char *class_name);
 /* The rows with their options and aliases: a list for cornu_tables. */
 json_t *layer_table(void);
@@ -320,10 +382,10 @@ const char *recipe_text(const char *name);
 /* ---- summary ---------------------------------------------------------------------------- */
 
 /* Append Keras 3's model.summary(): a title, a row per layer, with its inputs where the network
-   branches, and the parameter totals; at most 76 columns. A MB is 10^6 bytes, as everywhere in
-   cornu, where Keras's is 2^20. */
+   branches, and the parameter totals; at most 76 columns. A submodel is one row; with expand_nested
+   its layers' rows follow. A MB is 10^6 bytes, as everywhere in cornu, where Keras's is 2^20. */
 struct text; /* base/memory.h */
-void model_summary_table(const cornu_model *m, struct text *out);
+void model_summary_table(const cornu_model *m, bool expand_nested, struct text *out);
 /* The numbers of one layer's row. */
 int64_t summary_parameters(const cornu_model *m, const layer *l);
 /* 12230010 as "12,230,010" into `digits` (at least 32 bytes). Returns it. */

@@ -37,7 +37,7 @@ static cornu_status add_layers(cornu_model *m, const doc *layers)
         const char *name;
         const doc *options, *item = layers->items[i];
         TRY(name_split(item, "a layer", &name, &options));
-        TRY(model_append(m, name, item, options));
+        TRY(model_add_layer(m, name, item, options));
     }
     return CORNU_OK;
 }
@@ -129,17 +129,10 @@ static cornu_status read_section(const doc *section, cornu_model **out)
     return status;
 }
 
-/* The document belongs to the caller and may be freed. */
-static void forget_documents(cornu_model *m)
-{
-    for (int i = 0; i < m->layer_count; i++)
-        m->layers[i]->where = NULL;
-}
-
 cornu_status model_from_section(const doc *section, cornu_model **out)
 {
     TRY(read_section(section, out));
-    forget_documents(*out);
+    model_forget_places(*out, 0, 0);
     return CORNU_OK;
 }
 
@@ -297,7 +290,7 @@ cornu_status model_from_recipe_file(doc *recipe, cornu_model **out)
     }
     status = take_recipe(recipe, file, out);
     if (status == CORNU_OK && file)
-        forget_documents(*out);
+        model_forget_places(*out, 0, 0);
     doc_free(file);
     return status;
 }

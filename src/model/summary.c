@@ -1,5 +1,5 @@
 #include "base/memory.h"
-#include "model/model.h"
+#include "model/submodels.h"
 #include <cornu/tables.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,6 +38,7 @@ enum { COLUMNS_MOST = 4 };
 /* Keras's columns on a terminal of 80; the last only where the network branches. */
 typedef struct table {
     text *out;
+    bool expand_nested; /* with the layers of submodels below these */
     int columns;
     size_t widths[COLUMNS_MOST];
 } table;
@@ -123,33 +124,80 @@ int64_t summary_parameters(const cornu_model *m, const layer *l)
     return count;
 }
 
-/* "conv2d[0][0], add[1][0]": the layers of its calls' inputs, and the numbers of their calls. */
-static void list_inputs(const cornu_model *m, const layer *l, text *out)
+/* "conv2d[0][0], add[1][0]": the layers of its calls' inputs, and the numbers of their calls and
+   outputs. */
+static void list_inputs(const cornu_model *m, const model_member *of, text *out)
 {
     char shown[400];
-    for (int call = 0; call < l->call_count; call++) {
-        const model_node *n = &m->nodes[model_call(m, l, call)];
-        for (int i = 0; i < n->input_count; i++) {
-            const model_node *from = &m->nodes[n->inputs[i]];
-            cornu_printable(from->layer->name, shown, sizeof shown);
-            text_add(out, "%s%s[%d][0]", out->length ? ", " : "", shown, from->call);
+    for (int i = 0, call; (call = model_member_call(m, of, i)) >= 0; i++)
+        for (int k = 0; k < model_member_input_count(m, of, call); k++) {
+            const model_source from = model_source_of(m, model_member_input(m, of, call, k), -1);
+            cornu_printable(from.name, shown, sizeof shown);
+            text_add(out, "%s%s[%d][%d]", out->length ? ", " : "", shown, from.call, from.output);
         }
-    }
 }
 
-static void add_layer(const table *t, const cornu_model *m, const layer *l)
+/* The shape of its last call's output, as Keras's; a list of several. */
+static void list_outputs(const cornu_model *m, const model_member *of, text *out)
 {
-    char shown[400], name[480], output[128], count[32];
-    text inputs = {0};
-    cornu_printable(l->name, shown, sizeof shown);
-    snprintf(name, sizeof name, "%s (%s)", shown, l->kind->name);
-    shape_show(&m->nodes[model_call(m, l, l->call_count - 1)].out, true, output); /* as Keras's */
-    summary_number(summary_parameters(m, l), count);
-    list_inputs(m, l, &inputs);
-    add_row(
-        t, "│",
-        (const char *const[COLUMNS_MOST]){name, output, count, inputs.length ? inputs.data : "-"});
+    char shown[128];
+    if (of->layer) {
+        const model_node *last = &m->nodes[model_call(m, of->layer, of->layer->call_count - 1)];
+        text_add(out, "%s", shape_show(&last->out, true, shown));
+        return;
+    }
+    const int calls = m->submodels[of->submodel].call_count;
+    const submodel_call *last = &m->calls[submodel_call_number(m, of->submodel, calls - 1)];
+    for (int i = 0; i < last->output_count; i++)
+        text_add(out, "%s%s",
+                 i                        ? ", "
+                 : last->output_count > 1 ? "["
+                                          : "",
+                 shape_show(&m->nodes[last->outputs[i]].out, true, shown));
+    if (last->output_count > 1)
+        text_add(out, "]");
+}
+
+static int64_t member_parameters(const cornu_model *m, const model_member *of)
+{
+    int64_t count = 0;
+    for (int i = of->first; i < of->end; i++)
+        count += summary_parameters(m, m->layers[i]);
+    return count;
+}
+
+/* `depth`: of the submodels around it. */
+static void add_member(const table *t, const cornu_model *m, const model_member *of, int depth)
+{
+    char shown[400], name[480], count[32];
+    text inputs = {0}, outputs = {0};
+    cornu_printable(model_member_name(m, of), shown, sizeof shown);
+    snprintf(name, sizeof name, "%*s%s%s (%s)", 3 * depth, "", depth > 0 ? "└ " : "", shown,
+             model_member_class(m, of));
+    summary_number(member_parameters(m, of), count);
+    list_outputs(m, of, &outputs);
+    if (depth == 0)
+        list_inputs(m, of, &inputs);
+    add_row(t, "│",
+            (const char *const[COLUMNS_MOST]){name, outputs.length ? outputs.data : "", count,
+                                              inputs.length ? inputs.data : "-"});
     text_free(&inputs);
+    text_free(&outputs);
+}
+
+/* The rows of the model, or of a submodel: Keras leaves a Sequential's InputLayer out. */
+static void add_members(const table *t, const cornu_model *m, int owner, int depth, bool *begun)
+{
+    for (model_member at = {.end = 0}; model_next_member(m, owner, &at);) {
+        if (at.layer && layer_is_input(at.layer->kind) && !submodel_is_functional(m, owner))
+            continue;
+        if (*begun)
+            add_rule(t, "├", "─", "┼", "┤");
+        *begun = true;
+        add_member(t, m, &at, depth);
+        if (!at.layer && t->expand_nested)
+            add_members(t, m, at.submodel, depth + 1, begun);
+    }
 }
 
 typedef struct total {
@@ -201,10 +249,12 @@ static void add_totals(const cornu_model *m, text *out)
         add_total(out, "Optimizer params", slots);
 }
 
-void model_summary_table(const cornu_model *m, text *out)
+void model_summary_table(const cornu_model *m, bool expand_nested, text *out)
 {
-    table t = model_branches(m) ? graph_table : chain_table;
+    table t = model_level_branches(m, -1) ? graph_table : chain_table;
+    bool begun = false;
     t.out = out;
+    t.expand_nested = expand_nested;
     char shown[400];
     cornu_printable(m->name, shown, sizeof shown);
     text_add(out, "Model: \"%s\"\n", shown);
@@ -213,12 +263,7 @@ void model_summary_table(const cornu_model *m, text *out)
             (const char *const[COLUMNS_MOST]){"Layer (type)", "Output Shape", "Param #",
                                               "Connected to"});
     add_rule(&t, "┡", "━", "╇", "┩");
-    /* Keras leaves a Sequential's InputLayer out. */
-    for (int i = m->functional ? 0 : 1, first = i; i < m->layer_count; i++) {
-        if (i > first)
-            add_rule(&t, "├", "─", "┼", "┤");
-        add_layer(&t, m, m->layers[i]);
-    }
+    add_members(&t, m, -1, 0, &begun);
     add_rule(&t, "└", "─", "┴", "┘");
     add_totals(m, out);
     text_add(out, " (1 MB is 1,000,000 bytes; Keras's table counts 1,048,576 as one)\n");

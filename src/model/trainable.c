@@ -2,7 +2,7 @@
  */
 #include "base/memory.h"
 #include "model/config.h"
-#include "model/model.h"
+#include "model/submodels.h"
 #include <cornu/model.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,38 +153,63 @@ cornu_status model_copy_trainable(cornu_model *to, const cornu_model *from)
     to->trainable = from->trainable;
     for (int i = 0; i < to->layer_count && i < from->layer_count; i++)
         to->layers[i]->trainable = from->layers[i]->trainable;
+    for (int i = 0; i < to->submodel_count && i < from->submodel_count; i++)
+        to->submodels[i].trainable = from->submodels[i].trainable;
     return apply(to);
 }
 
-static cornu_status find_layer(const cornu_model *m, const char *name, layer **out)
+static cornu_status fail_name(const cornu_model *m, const char *name)
 {
-    const char *names[MODEL_LAYERS_MAX];
-    *out = NULL;
-    for (int i = 0; i < m->layer_count; i++) {
-        names[i] = m->layers[i]->name;
-        if (strcmp(names[i], name) == 0)
-            *out = m->layers[i];
-    }
-    if (*out)
-        return CORNU_OK;
-    const int nearest = name_nearest(name, names, m->layer_count);
+    const char *names[2 * MODEL_LAYERS_MAX];
+    int count = 0;
+    for (int i = 0; i < m->layer_count; i++)
+        names[count++] = m->layers[i]->name;
+    for (int i = 0; i < m->submodel_count; i++)
+        names[count++] = m->submodels[i].name;
+    const int nearest = name_nearest(name, names, count);
     return status_fail(CORNU_NOT_FOUND, "%s: found no layer \"%.60s\"; %s %s", m->name, name,
                        nearest >= 0 ? "did you mean" : "the first layer is",
                        nearest >= 0 ? names[nearest] : names[0]);
 }
 
+/* A layer, or a submodel (else -1), or neither where `name` is NULL: the whole model. */
+static cornu_status find(const cornu_model *m, const char *name, layer **l, int *inner)
+{
+    *l = NULL;
+    *inner = name ? submodel_find(m, name) : -1;
+    for (int i = 0; name && i < m->layer_count; i++)
+        if (strcmp(m->layers[i]->name, name) == 0)
+            *l = m->layers[i];
+    return !name || *l || *inner >= 0 ? CORNU_OK : fail_name(m, name);
+}
+
+/* Is submodel `s` in the submodel `around`, or this one? Each is in -1, the model itself. */
+static bool is_in(const cornu_model *m, int s, int around)
+{
+    while (s >= 0 && s != around)
+        s = m->submodels[s].owner;
+    return s == around;
+}
+
 cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer_name, bool trainable)
 {
-    layer *l = NULL;
+    layer *l;
+    int inner;
     if (!model)
         return status_fail(CORNU_INVALID,
                            "cornu_model_set_trainable: found no model; expected one");
-    if (layer_name)
-        TRY(find_layer(model, layer_name, &l));
-    else
+    TRY(find(model, layer_name, &l, &inner));
+    if (l) {
+        l->trainable = trainable;
+        return apply(model);
+    }
+    if (inner < 0)
         model->trainable = trainable;
+    for (int i = 0; i < model->submodel_count; i++)
+        if (is_in(model, i, inner))
+            model->submodels[i].trainable = trainable;
     for (int i = 0; i < model->layer_count; i++)
-        if (!l || l == model->layers[i])
+        if (is_in(model, model->layers[i]->owner, inner))
             model->layers[i]->trainable = trainable;
     return apply(model);
 }
@@ -192,12 +217,14 @@ cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer_nam
 cornu_status cornu_model_trainable(const cornu_model *model, const char *layer_name,
                                    bool *trainable)
 {
-    layer *l = NULL;
+    layer *l;
+    int inner;
     if (!model || !trainable)
         return status_fail(CORNU_INVALID, "cornu_model_trainable: found no %s; expected one",
                            model ? "place for the answer" : "model");
-    if (layer_name)
-        TRY(find_layer(model, layer_name, &l));
-    *trainable = l ? l->trainable : model->trainable;
+    TRY(find(model, layer_name, &l, &inner));
+    *trainable = l            ? l->trainable
+                 : inner >= 0 ? model->submodels[inner].trainable
+                              : model->trainable;
     return CORNU_OK;
 }

@@ -323,6 +323,8 @@ static void add_network(const cornu_model *m, text *t)
     for (int i = m->functional ? 0 : 1; i < m->layer_count; i++) {
         const layer *l = m->layers[i];
         char output[128];
+        if (layer_is_input(l->kind) && l->owner >= 0)
+            continue;
         int64_t count = summary_parameters(m, l);
         all += count;
         shape_show(&m->nodes[model_call(m, l, l->call_count - 1)].out, true, output);

@@ -46,8 +46,9 @@ static cornu_status memory_numbers(const cornu_model *model, int64_t batch, text
     session_options options = {.recompute = false};
     TRY(model_recomputes(model, false, &options.recompute));
     TRY(session_memory(model, &options, PLAN_TRAIN, batch, &need));
-    for (int i = 1; i < model->node_count; i++)
-        activations += (double)shape_elements(&model->nodes[i].out) * sizeof(float);
+    for (int i = 0; i < model->node_count; i++)
+        if (!layer_is_input(model->nodes[i].layer->kind))
+            activations += (double)shape_elements(&model->nodes[i].out) * sizeof(float);
     text_add(t, " Parameters: %s; activations: %s per sample\n",
              memory_human((double)need.copy, parameters), memory_human(activations, shown));
     TRY(step_numbers(model, batch, t));
@@ -73,13 +74,21 @@ static cornu_status pixel_range(const cornu_model *model, text *t)
 
 cornu_status cornu_model_summary(const cornu_model *model, char **out)
 {
+    return cornu_model_summary_as(model, NULL, out);
+}
+
+cornu_status cornu_model_summary_as(const cornu_model *model, const cornu_summary_options *options,
+                                    char **out)
+{
     text t = {0};
+    cornu_summary_options own;
     if (!model || !out)
         return status_fail(
             CORNU_INVALID,
             "cornu_model_summary: found NULL; expected a model and a place for text");
     *out = NULL;
-    model_summary_table(model, &t);
+    TRY(STRUCT_READ("cornu_summary_options", options, &own));
+    model_summary_table(model, own.expand_nested, &t);
     cornu_status status = pixel_range(model, &t);
     if (status == CORNU_OK && model->compiled)
         status = memory_numbers(model, model->batch ? model->batch : 32, &t);

@@ -16,6 +16,7 @@
 #include "support/fixtures.h"
 #include "support/runs.h"
 #include "support/scratch.h"
+#include <cornu/exchange.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static const char *with_ending(const char *name, const char *ending)
     return out;
 }
 
-static const char *const cases[] = {"conv", "chain", "schedule", "new"};
+static const char *const cases[] = {"conv", "chain", "schedule", "new", "nested", "towers"};
 static const char *const endings[] = {".keras", ".h5"};
 enum { CASES = sizeof cases / sizeof *cases, ENDINGS = sizeof endings / sizeof *endings };
 
@@ -340,15 +341,14 @@ static void a_file_saved_while_training_goes_on_with_the_same_bits(void **state)
     }
 }
 
-static void names_are_as_keras_gives_them(void **state)
+static void assert_names(const char *name)
 {
-    (void)state;
     cornu_model *m;
     tensor_file *ours, *theirs;
-    expect_ok(cornu_model_open(unpacked("conv.keras"), &m));
+    expect_ok(cornu_model_open(unpacked(with_ending(name, ".keras")), &m));
     expect_ok(cornu_model_save(m, scratch_path("ours.weights.h5")));
     expect_ok(tensor_file_open(scratch_path("ours.weights.h5"), &ours));
-    expect_ok(tensor_file_open(unpacked("conv.weights.h5"), &theirs));
+    expect_ok(tensor_file_open(unpacked(with_ending(name, ".weights.h5")), &theirs));
     assert_int_equal(ours->count, theirs->count);
     for (int i = 0; i < theirs->count; i++) {
         const file_tensor *t = &theirs->tensors[i];
@@ -366,6 +366,83 @@ static void names_are_as_keras_gives_them(void **state)
     tensor_file_close(ours);
     tensor_file_close(theirs);
     cornu_model_close(m);
+}
+
+static void names_are_as_keras_gives_them(void **state)
+{
+    (void)state;
+    assert_names("conv");
+    assert_names("nested");
+    assert_names("towers");
+}
+
+/* An older file's weights of one layer, as its list has them. */
+static void assert_listed(const tensor_file *ours, const tensor_file *theirs, const char *layer)
+{
+    char key[128], name[256];
+    json_t *lists[2];
+    const tensor_file *files[] = {ours, theirs};
+    snprintf(key, sizeof key, "model_weights/%s@weight_names", layer);
+    for (int i = 0; i < 2; i++)
+        lists[i] = json_loads(tensor_file_metadata(files[i], key), 0, NULL);
+    assert_int_equal(json_array_size(lists[0]), json_array_size(lists[1]));
+    for (size_t i = 0; i < json_array_size(lists[0]); i++) {
+        const file_tensor *t[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "model_weights/%s/%s", layer,
+                     json_string_value(json_array_get(lists[k], i)));
+            t[k] = tensor_file_find(files[k], name);
+            assert_non_null(t[k]);
+        }
+        assert_int_equal(t[0]->count, t[1]->count);
+        assert_memory_equal(t[0]->data, t[1]->data, (size_t)t[0]->count * sizeof(float));
+    }
+    json_decref(lists[0]);
+    json_decref(lists[1]);
+}
+
+/* Those that are trained first. */
+static void older_files_list_the_weights_of_a_model_within_as_keras_does(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    tensor_file *ours, *theirs;
+    expect_ok(cornu_model_open(unpacked("nested.keras"), &m));
+    expect_ok(cornu_model_save(m, scratch_path("ours.h5")));
+    expect_ok(tensor_file_open(scratch_path("ours.h5"), &ours));
+    expect_ok(tensor_file_open(unpacked("nested.h5"), &theirs));
+    assert_string_equal(tensor_file_metadata(ours, "model_weights@layer_names"),
+                        tensor_file_metadata(theirs, "model_weights@layer_names"));
+    assert_listed(ours, theirs, "encoder");
+    assert_listed(ours, theirs, "head");
+    tensor_file_close(ours);
+    tensor_file_close(theirs);
+    cornu_model_close(m);
+}
+
+static void weights_of_a_model_within_are_found_by_name(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"nested.keras", "nested.weights.h5", "nested.h5"};
+    for (int i = 0; i < 3; i++) {
+        cornu_model *m, *all;
+        expect_ok(cornu_model_open(unpacked("nested.keras"), &all));
+        expect_ok(cornu_model_parse(
+            "model: {input: [5], layers: [{Dense: {units: 5, name: first}}, {Model: {name: "
+            "encoder, "
+            "layers: [{BatchNormalization: {name: norm}}, {Dense: {units: 4, name: inner, "
+            "trainable: false}}]}}]}",
+            "recipe.yaml", &m));
+        expect_ok(cornu_model_load_weights_as(
+            m, unpacked(files[i]),
+            &(cornu_weights_options){.size = sizeof(cornu_weights_options), .by_name = true}));
+        for (int k = 2; k < m->weight_count; k++) {
+            const variable *v = &m->variables[k], *w = model_variable(all, v->name);
+            assert_memory_equal(v->value, w->value, (size_t)v->count * sizeof(float));
+        }
+        cornu_model_close(all);
+        cornu_model_close(m);
+    }
 }
 
 /* ---- HDF5 of libver="latest" -------------------------------------------------------------- */
@@ -608,6 +685,8 @@ int main(void)
         IN_SCRATCH(a_conversion_loses_nothing),
         IN_SCRATCH(a_file_saved_while_training_goes_on_with_the_same_bits),
         IN_SCRATCH(names_are_as_keras_gives_them),
+        IN_SCRATCH(older_files_list_the_weights_of_a_model_within_as_keras_does),
+        IN_SCRATCH(weights_of_a_model_within_are_found_by_name),
         IN_SCRATCH(what_h5py_writes_for_libver_latest_is_the_same_model),
         IN_SCRATCH(many_links_and_attributes_of_a_group_are_read),
         IN_SCRATCH(a_file_whose_writer_did_not_close_it_is_refused),

@@ -73,8 +73,6 @@ static const struct {
     {MODEL("    - Dropout: {rate: 1}\n"), "rate: found 1|at least 0 and less than 1"},
     {MODEL("    - Dropout: {rate: 0.5, noise_shape: [1]}\n"),
      "noise_shape: found [1]; expected null"},
-    {MODEL("    - Sequential: {layers: [Flatten]}\n"),
-     "model.layers[0]: found a model (Sequential) as a layer; cornu has no models within models"},
     {MODEL("    - RandomFlip: {mode: horizontal}\n"),
      "model.layers[0]: cornu has no layer RandomFlip|the recipe's data.augment"},
     {MODEL("    - Normalization: {mean: 0, variance: 1}\n"), "no layer Normalization|Rescaling"},

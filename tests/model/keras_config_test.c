@@ -295,11 +295,10 @@ static void what_is_refused_is_named_with_its_layer(void **state)
         {"{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"name\": "
          "\"inner\", \"trainable\": true, \"layers\": []}, \"registered_name\": null, "
          "\"build_config\": {}, \"compile_config\": {\"loss\": \"mse\"}}",
-         "net.json:1: config.layers[1] (inner, Sequential): found a model (Sequential) as a layer; "
-         "cornu has no models within models"},
+         "net.json:1: config.layers[1] (inner, Sequential).config.layers: found no layers"},
         {"{\"class_name\": \"Functional\", \"config\": {\"name\": \"mobilenet\"}, "
          "\"compile_config\": {}}",
-         "(mobilenet, Functional): found a model (Functional) as a layer"},
+         "(mobilenet, Functional): found no layers; expected a list of at least one"},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, "
          "\"kernel_regularizer\": {\"class_name\": \"L2\"}}}",
          "config.layers[1] (d, Dense).config.kernel_regularizer: found {class_name: \"L2\"}; "

@@ -36,7 +36,7 @@ static void the_table_is_kerass(void **state)
         "model: {input: [35, 35, 3], layers: [Conv2D: {filters: 4, kernel_size: 3, padding: same},"
         " BatchNormalization, Flatten, Dense: {units: 1000}]}\n");
     text t = {0};
-    model_summary_table(m, &t);
+    model_summary_table(m, false, &t);
     assert_string_equal(t.data, expected);
     text_free(&t);
     cornu_model_close(m);
@@ -50,7 +50,7 @@ static void a_shared_layer_is_one_row_with_all_its_inputs(void **state)
         make_model("model: {layers: [InputLayer: {shape: [4], name: x}, Dense: {units: 4, name: "
                    "head}, Call: {layer: head}, Add: {inputs: [head, head/call_2], name: sum}]}\n");
     text t = {0};
-    model_summary_table(m, &t);
+    model_summary_table(m, false, &t);
     must_show(t.data,
               "│ head (Dense)        │ (None, 4)         │         20 │ x[0][0],          │\n"
               "│                     │                   │            │ head[0][0]        │\n");
@@ -59,6 +59,35 @@ static void a_shared_layer_is_one_row_with_all_its_inputs(void **state)
               "│                     │                   │            │ head[1][0]        │\n");
     must_show(t.data, "Total params: 20 (80.00 B)");
     text_free(&t);
+    cornu_model_close(m);
+}
+
+/* Keras's rows, without and with expand_nested. */
+static void a_model_within_is_one_row_or_has_its_layers_below(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "model: {input: [5], layers: [{Model: {name: two, layers: [{Dense: {units: 3, name: in}}, "
+        "{Model: {name: s, layers: [{Dense: {units: 2, name: d}}]}}, {ReLU: {inputs: in, name: "
+        "r}}], outputs: [s, r]}}, {Concatenate: {inputs: [two/s, two/r], name: c}}]}\n");
+    text row = {0}, rows = {0};
+    model_summary_table(m, false, &row);
+    must_show(row.data,
+              "│ two (Functional)    │ [(None, 2),       │         26 │ input_layer[0][0] │\n"
+              "│                     │ (None, 3)]        │            │                   │\n");
+    must_show(row.data, "│ two[0][0],        │\n");
+    must_show(row.data, "│ two[0][1]         │\n");
+    assert_null(strstr(row.data, "└ "));
+    model_summary_table(m, true, &rows);
+    must_show(rows.data,
+              "│    └ s (Sequential) │ (None, 2)         │          8 │ -                 │\n"
+              "├─────────────────────┼───────────────────┼────────────┼───────────────────┤\n"
+              "│       └ d (Dense)   │ (None, 2)         │          8 │ -                 │\n"
+              "├─────────────────────┼───────────────────┼────────────┼───────────────────┤\n"
+              "│    └ r (ReLU)       │ (None, 3)         │          0 │ -                 │\n");
+    must_show(rows.data, "Total params: 26 (104.00 B)");
+    text_free(&row);
+    text_free(&rows);
     cornu_model_close(m);
 }
 
@@ -71,11 +100,11 @@ static void the_totals_of_a_trained_model_count_the_optimizer(void **state)
         "{trainable: false}}, {Dense: {units: 2}}]}\n"
         "compile: {optimizer: adam, loss: mse}\n");
     text before = {0}, after = {0};
-    model_summary_table(m, &before);
+    model_summary_table(m, false, &before);
     assert_null(strstr(before.data, "Optimizer"));
     assert_non_null(strstr(before.data, " Total params: 35 (140.00 B)\n"));
     m->training.position.iterations = 1;
-    model_summary_table(m, &after);
+    model_summary_table(m, false, &after);
     assert_non_null(strstr(after.data, " Total params: 53 (216.00 B)\n"
                                        " Trainable params: 8 (32.00 B)\n"
                                        " Non-trainable params: 27 (108.00 B)\n"
@@ -105,7 +134,7 @@ static void long_names_and_shapes_are_wrapped(void **state)
         make_model("model: {input: [100000, 100000, 1, 1], layers: [{ReLU: {name: "
                    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaäöüäöüäöüäöüäöüäöüäöüäöüäöüäöü}}]}\n");
     text t = {0};
-    model_summary_table(m, &t);
+    model_summary_table(m, false, &t);
     assert_int_equal(widest(t.data), 76);
     assert_non_null(strstr(t.data, "(None, 100000, 100000,"));
     text_free(&t);
@@ -124,7 +153,7 @@ static void workloads_show_their_parameters(void **state)
     for (int i = 0; i < 4; i++) {
         cornu_model *m = make_model(recipe_text(totals[i][0]));
         text t = {0};
-        model_summary_table(m, &t);
+        model_summary_table(m, false, &t);
         assert_non_null(strstr(t.data, totals[i][1]));
         text_free(&t);
         cornu_model_close(m);
@@ -136,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_is_kerass),
         cmocka_unit_test(a_shared_layer_is_one_row_with_all_its_inputs),
+        cmocka_unit_test(a_model_within_is_one_row_or_has_its_layers_below),
         cmocka_unit_test(the_totals_of_a_trained_model_count_the_optimizer),
         cmocka_unit_test(long_names_and_shapes_are_wrapped),
         cmocka_unit_test(workloads_show_their_parameters),

@@ -104,6 +104,25 @@ static void config_of_layers(bytes *out)
     put_text(out, "]}}");
 }
 
+/* A model within the model, which is called again and again on what it gave before. */
+static void config_of_models(bytes *out)
+{
+    char line[80];
+    put_input(out);
+    put_text(out,
+             ", {\"class_name\": \"Functional\", \"name\": \"m\", \"config\": {\"name\": \"m\", "
+             "\"input_layers\": [\"a\", 0, 0], \"output_layers\": [\"b\", 0, 0], "
+             "\"layers\": [{\"class_name\": \"InputLayer\", \"name\": \"a\", \"inbound_nodes\": "
+             "[], \"config\": {\"name\": \"a\", \"batch_shape\": [null, 3]}}, {\"class_name\": "
+             "\"ReLU\", \"name\": \"b\", \"config\": {\"name\": \"b\"}, \"inbound_nodes\": "
+             "[[[\"a\", 0, 0]]]}]}, \"inbound_nodes\": [[[\"0\", 0, 0]]");
+    for (int i = 1; i < 498; i++)
+        put(out, line, (size_t)snprintf(line, sizeof line, ", [[\"m\", %d, 0]]", i));
+    put_text(out, "]}");
+    put_sum(out, 1, 0, 1);
+    put_text(out, "]}}");
+}
+
 static void put_wide(bytes *out, const char *class_name, int links)
 {
     put_text(out, "model:\n  input: [2]\n  layers:\n    - ReLU: {name: r}\n    - ");
@@ -128,6 +147,29 @@ static void recipe_of_a_sum(bytes *out)
 static void recipe_of_a_row(bytes *out)
 {
     put_wide(out, "Concatenate", 9999);
+}
+
+static void recipe_of_outputs(bytes *out)
+{
+    put_text(out, "model: {input: [2], layers: [{ReLU: {name: r}}], outputs: [r");
+    for (int i = 1; i < 490000; i++)
+        put_text(out, ",r");
+    put_text(out, "]}\n");
+}
+
+/* As deep and as many models within models as there may be. */
+static void recipe_of_models(bytes *out)
+{
+    enum { DEPTH = 8, CALLS = 110 };
+    put_text(out, "model: {input: [3], layers: [");
+    for (int i = 0; i < DEPTH; i++)
+        put_text(out, "{Model: {name: m, layers: [");
+    put_text(out, "ReLU");
+    for (int i = 0; i < DEPTH; i++)
+        put_text(out, "]}}");
+    for (int i = 1; i < CALLS; i++)
+        put_text(out, ", {Call: {layer: m}}");
+    put_text(out, "]}\ncompile: {optimizer: adam, loss: mse}\n");
 }
 
 static void recipe_of_reshapes(bytes *out)
@@ -436,7 +478,10 @@ const bomb bombs_files[] = {{"directives.yaml", put_directives},
                             {"links.json", config_of_links},
                             {"cycles.json", config_of_cycles},
                             {"configured.json", config_of_layers},
+                            {"models.json", config_of_models},
                             {"links.yaml", recipe_of_links},
+                            {"outputs.yaml", recipe_of_outputs},
+                            {"models.yaml", recipe_of_models},
                             {"sum.yaml", recipe_of_a_sum},
                             {"row.yaml", recipe_of_a_row},
                             {"reshapes.yaml", recipe_of_reshapes},

@@ -181,6 +181,27 @@ static void resume_holds_for_networks_that_branch(void **state)
             (cornu_fit_options){.size = sizeof(cornu_fit_options), .shards = 4});
 }
 
+/* A file has the layers in Keras's order: what dropout draws and the order of sums must not be the
+   recipe's. */
+static void resume_holds_whatever_the_order_of_the_recipe(void **state)
+{
+    (void)state;
+    compare("[{Dense: {units: 8, name: b}}, {Dropout: {rate: 0.5, name: c}}, {Dense: {units: 8, "
+            "name: d, inputs: input_layer}}, {Dropout: {rate: 0.5, name: e}}, {Add: {inputs: [e, "
+            "c]}}, {Dense: {units: 3, activation: softmax}}]",
+            COMPILE, FIT, 4, 0, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+}
+
+static void resume_holds_for_models_within_models(void **state)
+{
+    (void)state;
+    compare("[{Dense: {units: 8, name: first}}, {Model: {name: a, layers: [{Dense: {units: 8, "
+            "activation: relu}}, {Model: {name: b, layers: [{Dropout: {rate: 0.4}}, "
+            "{BatchNormalization: {}}]}}]}}, {ReLU: {name: c, inputs: first}}, {Call: {layer: a, "
+            "name: d}}, {Add: {inputs: [d, a]}}, {Dense: {units: 3, activation: softmax}}]",
+            COMPILE, FIT, 7, 3, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+}
+
 static void resume_repeats_an_interrupted_validation(void **state)
 {
     (void)state;
@@ -448,6 +469,8 @@ int main(void)
         TEST(resume_holds_for_other_optimizers_and_splits),
         TEST(resume_holds_for_layers_that_are_called_twice),
         TEST(resume_holds_for_networks_that_branch),
+        TEST(resume_holds_whatever_the_order_of_the_recipe),
+        TEST(resume_holds_for_models_within_models),
         TEST(resume_repeats_an_interrupted_validation),
         TEST(a_stopped_model_in_memory_resumes_as_well),
         TEST(rows_after_the_saved_position_are_replaced),

@@ -52,6 +52,7 @@ FORM(cornu_device_info, 848)
 GREW(cornu_explain_options, 72, recompute)
 FORM(cornu_position, 40)
 FORM(cornu_end_info, 112)
+FORM(cornu_summary_options, 16)
 #endif
 
 /* ---- options ----------------------------------------------------------------------------- */
@@ -83,6 +84,7 @@ static void options_of_running_without_their_size_are_refused(void **state)
     cornu_explain_options explain = {.size = sizeof explain, .where.threads = 1};
     cornu_export_options export = {.size = sizeof export, .preprocess = true};
     cornu_weights_options weights = {.size = sizeof weights};
+    cornu_summary_options summary = {.size = sizeof summary};
     cornu_scores scores = {.size = sizeof scores};
     float in[8] = {0}, out[3];
     int64_t bytes;
@@ -101,6 +103,8 @@ static void options_of_running_without_their_size_are_refused(void **state)
                    "cornu_weights_options");
     EXPECT_REFUSED(weights, cornu_model_save_weights(model, "m.npz", &weights),
                    "cornu_weights_options");
+    EXPECT_REFUSED(summary, cornu_model_summary_as(model, &summary, &text),
+                   "cornu_summary_options");
     expect_ok(cornu_fit(model, data, &fit, NULL));
     expect_ok(cornu_predict(model, in, 1, &run, out));
     cornu_data_close(data);

@@ -4,7 +4,7 @@
 #define EXCHANGE_KERAS_KERAS_H
 
 #include "format/tensor_file.h"
-#include "model/model.h"
+#include "model/submodels.h"
 
 /* True if the path's extension is one of Keras's, for models or for weights (.weights.h5). */
 bool keras_path_is(const char *path);
@@ -13,8 +13,9 @@ bool keras_path_holds_weights(const char *path);
 /* ---- names ------------------------------------------------------------------------------ */
 
 typedef enum keras_layout {
-    KERAS_NATIVE, /* Keras 3: "layers/dense_1/vars/0", by class and order; "optimizer/vars/2" */
-    KERAS_LEGACY  /* "model_weights/LAYER/PATH", listed in attributes */
+    KERAS_NATIVE, /* Keras 3: "layers/dense_1/vars/0", by class and order, of a submodel
+                     "layers/functional/layers/dense/vars/0"; "optimizer/vars/2" */
+    KERAS_LEGACY  /* "model_weights/LAYER/PATH", listed in attributes; a submodel is one LAYER */
 } keras_layout;
 
 /* The names in a file of a model's variables, in the model's order. */
@@ -30,8 +31,16 @@ cornu_status keras_names_make(const cornu_model *m, keras_layout layout, keras_n
    differently. */
 void keras_names_forget_optimizer(keras_names *n);
 void keras_names_free(keras_names *n);
-/* "layers/dense_1": the group of layer number `index`, from its class and those before it. */
-cornu_status keras_group(const cornu_model *m, int index, char **out);
+/* The groups of Keras 3: of each layer, and of each submodel. */
+typedef struct keras_groups {
+    char **layer, **submodel; /* "layers/dense_1": from the class, and those before it */
+    int layers, submodels;
+} keras_groups;
+cornu_status keras_groups_make(const cornu_model *m, keras_groups *out);
+void keras_groups_free(keras_groups *g);
+/* The numbers of the variables of one of the model's own layers, or submodels, as older files list
+   them: what is trained first. Returns how many; `out` has room for all weights. */
+int keras_legacy_weights(const cornu_model *m, const model_member *of, int *out);
 /* Numbers of the slot variables that belong in a file, in the order in which Keras keeps them;
    returns how many.
    `order` has room for all variables. */

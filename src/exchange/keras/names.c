@@ -1,6 +1,7 @@
 /* Keras's names for a model's variables in its files: see keras.h. */
 #include "base/memory.h"
 #include "exchange/keras/keras.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,31 +37,89 @@ int keras_slot_order(const cornu_model *m, int *order)
     return count;
 }
 
-cornu_status keras_group(const cornu_model *m, int index, char **out)
+/* ---- Keras 3 ---------------------------------------------------------------------------- */
+
+/* "dense", "functional" */
+static const char *base_name(const cornu_model *m, const model_member *of)
 {
-    const layer_kind *kind = m->layers[index]->kind;
-    int before = 0;
-    for (int i = 0; i < index; i++)
-        before += m->layers[i]->kind == kind;
-    return before ? memory_format(out, "layers/%s_%d", kind->base_name, before)
-                  : memory_format(out, "layers/%s", kind->base_name);
+    if (of->layer)
+        return of->layer->kind->base_name;
+    return m->submodels[of->submodel].functional ? "functional" : "sequential";
 }
 
-/* ---- Keras 3 ---------------------------------------------------------------------------- */
+/* The number of members before this one that are of its class. */
+static int count_before(const cornu_model *m, int owner, const model_member *of)
+{
+    int count = 0;
+    const char *base = base_name(m, of);
+    for (model_member at = {.end = 0}; model_next_member(m, owner, &at) && at.first < of->first;)
+        count += strcmp(base_name(m, &at), base) == 0;
+    return count;
+}
+
+static cornu_status name_group(const cornu_model *m, int owner, const model_member *of,
+                               const keras_groups *g, char **out)
+{
+    const int before = count_before(m, owner, of);
+    char number[16] = "";
+    if (before > 0)
+        snprintf(number, sizeof number, "_%d", before);
+    return memory_format(out, "%s%slayers/%s%s", owner < 0 ? "" : g->submodel[owner],
+                         owner < 0 ? "" : "/", base_name(m, of), number);
+}
+
+static cornu_status name_groups(const cornu_model *m, int owner, keras_groups *g)
+{
+    for (model_member at = {.end = 0}; model_next_member(m, owner, &at);) {
+        TRY(name_group(m, owner, &at, g,
+                       at.layer ? &g->layer[at.first] : &g->submodel[at.submodel]));
+        if (!at.layer)
+            TRY(name_groups(m, at.submodel, g));
+    }
+    return CORNU_OK;
+}
+
+cornu_status keras_groups_make(const cornu_model *m, keras_groups *out)
+{
+    cornu_status status;
+    *out = (keras_groups){.layers = m->layer_count, .submodels = m->submodel_count};
+    TRY_GOTO(memory_new((size_t)out->layers + 1, sizeof *out->layer, "names", &out->layer));
+    TRY_GOTO(
+        memory_new((size_t)out->submodels + 1, sizeof *out->submodel, "names", &out->submodel));
+    TRY_GOTO(name_groups(m, -1, out));
+    return CORNU_OK;
+done:
+    keras_groups_free(out);
+    return status;
+}
+
+void keras_groups_free(keras_groups *g)
+{
+    for (int i = 0; g->layer && i < g->layers; i++)
+        free(g->layer[i]);
+    for (int i = 0; g->submodel && i < g->submodels; i++)
+        free(g->submodel[i]);
+    free(g->layer);
+    free(g->submodel);
+    *g = (keras_groups){0};
+}
+
+static cornu_status name_layer_weights(const layer *l, const char *group, keras_names *n)
+{
+    for (int j = 0; j < l->weight_count; j++)
+        TRY(memory_format(&n->variable[l->first_variable + j], "%s/vars/%d", group, j));
+    return CORNU_OK;
+}
 
 static cornu_status name_native_weights(const cornu_model *m, keras_names *n)
 {
-    for (int i = 0; i < m->layer_count; i++) {
-        const layer *l = m->layers[i];
-        char *group;
-        TRY(keras_group(m, i, &group));
-        cornu_status status = CORNU_OK;
-        for (int j = 0; status == CORNU_OK && j < l->weight_count; j++)
-            status = memory_format(&n->variable[l->first_variable + j], "%s/vars/%d", group, j);
-        free(group);
-        TRY(status);
-    }
-    return CORNU_OK;
+    keras_groups g;
+    TRY(keras_groups_make(m, &g));
+    cornu_status status = CORNU_OK;
+    for (int i = 0; status == CORNU_OK && i < m->layer_count; i++)
+        status = name_layer_weights(m->layers[i], g.layer[i], n);
+    keras_groups_free(&g);
+    return status;
 }
 
 static cornu_status name_native_optimizer(const cornu_model *m, const int *order, int slots,
@@ -77,14 +136,34 @@ static cornu_status name_native_optimizer(const cornu_model *m, const int *order
 
 /* ---- the older files -------------------------------------------------------------------- */
 
-static cornu_status name_legacy_weights(const cornu_model *m, keras_names *n)
+/* Add the weights of these layers that are trained, or the others. */
+static int list_weights(const cornu_model *m, const model_member *of, bool trained, int *out)
 {
-    for (int i = 0; i < m->layer_count; i++) {
+    int count = 0;
+    for (int i = of->first; i < of->end; i++) {
         const layer *l = m->layers[i];
         for (int j = l->first_variable; j < l->first_variable + l->weight_count; j++)
-            TRY(memory_format(&n->variable[j], "model_weights/%s/%s", l->name,
-                              m->variables[j].name));
+            if ((l->trainable && !m->variables[j].statistic) == trained)
+                out[count++] = j;
     }
+    return count;
+}
+
+int keras_legacy_weights(const cornu_model *m, const model_member *of, int *out)
+{
+    int count = list_weights(m, of, true, out);
+    return count + list_weights(m, of, false, out + count);
+}
+
+static cornu_status name_legacy_weights(const cornu_model *m, keras_names *n)
+{
+    for (model_member at = {.end = 0}; model_next_member(m, -1, &at);)
+        for (int i = at.first; i < at.end; i++)
+            for (int k = 0; k < m->layers[i]->weight_count; k++) {
+                const int j = m->layers[i]->first_variable + k;
+                TRY(memory_format(&n->variable[j], "model_weights/%s/%s", model_member_name(m, &at),
+                                  m->variables[j].name));
+            }
     return CORNU_OK;
 }
 

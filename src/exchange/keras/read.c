@@ -173,54 +173,68 @@ static cornu_status keras_read_list(const tensor_file *f, const char *group, con
 
 /* ---- an older file's weights ------------------------------------------------------------ */
 
-static cornu_status take_names(const tensor_file *f, const layer *l, const char *group,
-                               const json_t *list, keras_names *n)
+static cornu_status take_names(const tensor_file *f, const cornu_model *m, const model_member *of,
+                               const char *group, const json_t *list, keras_names *n)
 {
-    if ((int)json_array_size(list) != l->weight_count)
-        return status_fail(CORNU_BAD_FILE, "%s: %s: found %zu weights; expected the %d of %s",
-                           f->path, group, json_array_size(list), l->weight_count, l->name);
-    for (int i = 0; i < l->weight_count; i++) {
+    int *numbers;
+    TRY(memory_new((size_t)m->weight_count + 1, sizeof *numbers, "names", &numbers));
+    const int count = keras_legacy_weights(m, of, numbers);
+    cornu_status status = CORNU_OK;
+    if ((int)json_array_size(list) != count)
+        status =
+            status_fail(CORNU_BAD_FILE, "%s: %s: found %zu weights; expected the %d of %s", f->path,
+                        group, json_array_size(list), count, model_member_name(m, of));
+    for (int i = 0; status == CORNU_OK && i < count; i++) {
         const char *name = json_string_value(json_array_get(list, (size_t)i));
-        TRY(memory_format(&n->variable[l->first_variable + i], "%s/%s", group, name ? name : ""));
+        status = memory_format(&n->variable[numbers[i]], "%s/%s", group, name ? name : "");
     }
-    return CORNU_OK;
+    free(numbers);
+    return status;
 }
 
-static int next_with_weights(const cornu_model *m, int after)
+static bool has_weights(const cornu_model *m, const model_member *of)
 {
-    do
-        after++;
-    while (after < m->layer_count && m->layers[after]->weight_count == 0);
-    return after;
+    for (int i = of->first; i < of->end; i++)
+        if (m->layers[i]->weight_count > 0)
+            return true;
+    return false;
 }
 
-/* Layers that have weights, one after the other, whatever they are called: as Keras reads them. */
+static bool next_with_weights(const cornu_model *m, model_member *at)
+{
+    while (model_next_member(m, -1, at))
+        if (has_weights(m, at))
+            return true;
+    return false;
+}
+
+/* Layers that have weights, one after the other, whatever they are called: as Keras reads them. A
+   submodel is one of them. */
 static cornu_status take_layers(const tensor_file *f, const cornu_model *m, const char *root,
                                 const json_t *layers, keras_names *n)
 {
-    int at = next_with_weights(m, -1);
+    model_member at = {.end = 0};
+    bool more = next_with_weights(m, &at);
     for (size_t i = 0; i < json_array_size(layers); i++) {
         char *group;
         json_t *list = NULL;
         TRY(memory_format(&group, "%s%s", root, json_string_value(json_array_get(layers, i))));
         cornu_status status = keras_read_list(f, group, "weight_names", &list);
         if (status == CORNU_OK && json_array_size(list) > 0) {
-            status = at < m->layer_count
-                         ? take_names(f, m->layers[at], group, list, n)
-                         : status_fail(CORNU_BAD_FILE,
-                                       "%s: found weights of %s; expected no more layers that have "
-                                       "some",
-                                       f->path, group);
-            at = next_with_weights(m, at);
+            status = more ? take_names(f, m, &at, group, list, n)
+                          : status_fail(CORNU_BAD_FILE,
+                                        "%s: found weights of %s; expected no more layers that "
+                                        "have some",
+                                        f->path, group);
+            more = more && next_with_weights(m, &at);
         }
         json_decref(list);
         free(group);
         TRY(status);
     }
-    return at >= m->layer_count
-               ? CORNU_OK
-               : status_fail(CORNU_BAD_FILE, "%s: found no weights of %s; expected them", f->path,
-                             m->layers[at]->name);
+    return more ? status_fail(CORNU_BAD_FILE, "%s: found no weights of %s; expected them", f->path,
+                              model_member_name(m, &at))
+                : CORNU_OK;
 }
 
 static cornu_status list_legacy_weights(const tensor_file *f, const cornu_model *m, keras_names *n)
@@ -539,19 +553,51 @@ static int group_length(const char *key)
     return is_one ? (int)(length - tail) : 0;
 }
 
-static cornu_status take_called_group(renaming *r, const layer *l)
+/* The number of the name of a group within `group` ("" or "layers/functional") whose layer is
+   called so; -1: there is none. */
+static int find_called(const tensor_file *f, const char *group, const char *name, size_t length)
 {
-    for (int i = 0; i < r->f->metadata_count; i++) {
-        const metadata_entry *e = &r->f->metadata[i];
-        char *group;
-        if (group_length(e->key) == 0 || strcmp(e->value, l->name) != 0)
+    const size_t prefix = *group ? strlen(group) + 1 : 0;
+    for (int i = 0; i < f->metadata_count; i++) {
+        const metadata_entry *e = &f->metadata[i];
+        if (prefix > 0 && (!begins(e->key, group) || e->key[prefix - 1] != '/'))
             continue;
-        TRY(memory_format(&group, "%.*s", group_length(e->key), e->key));
-        cornu_status status = take_group(r, group, l);
-        free(group);
-        return status;
+        const int own = group_length(e->key + prefix);
+        const char *slash = own > 0 ? strchr(e->key + prefix + strlen("layers/"), '/') : NULL;
+        const bool is_inner = slash && slash < e->key + prefix + own;
+        if (own > 0 && !is_inner && strlen(e->value) == length &&
+            memcmp(e->value, name, length) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The group of the layer, by the names of the submodels around it and its own. *out: NULL where
+   there is none. */
+static cornu_status find_called_group(const tensor_file *f, const char *path, char **out)
+{
+    TRY(memory_copy_string("", out));
+    while (*path) {
+        const size_t length = strcspn(path, "/");
+        const int found = find_called(f, *out, path, length);
+        free(*out);
+        *out = NULL;
+        if (found < 0)
+            return CORNU_OK;
+        const char *key = f->metadata[found].key;
+        TRY(memory_format(out, "%.*s", group_length(key), key));
+        path += length + (path[length] == '/');
     }
     return CORNU_OK;
+}
+
+static cornu_status take_called_group(renaming *r, const layer *l)
+{
+    char *group;
+    TRY(find_called_group(r->f, l->name, &group));
+    cornu_status status = group ? take_group(r, group, l) : CORNU_OK;
+    free(group);
+    return status;
 }
 
 static bool names_groups(const tensor_file *f)
@@ -605,60 +651,87 @@ static cornu_status take_configured_groups(renaming *r)
     return status;
 }
 
-static cornu_status take_ordered_group(renaming *r, int index)
+static cornu_status take_ordered_groups(renaming *r)
 {
-    char *group;
-    TRY(keras_group(r->m, index, &group));
-    cornu_status status = take_group(r, group, r->m->layers[index]);
-    free(group);
+    keras_groups g;
+    TRY(keras_groups_make(r->m, &g));
+    cornu_status status = CORNU_OK;
+    for (int i = 0; status == CORNU_OK && i < r->m->layer_count; i++)
+        status = take_group(r, g.layer[i], r->m->layers[i]);
+    keras_groups_free(&g);
     return status;
 }
 
 static cornu_status take_native(renaming *r, bool by_name)
 {
-    if (by_name && !names_groups(r->f))
+    if (!by_name)
+        return take_ordered_groups(r);
+    if (!names_groups(r->f))
         return take_configured_groups(r);
     for (int i = 0; i < r->m->layer_count; i++)
-        TRY(by_name ? take_called_group(r, r->m->layers[i]) : take_ordered_group(r, i));
+        TRY(take_called_group(r, r->m->layers[i]));
     return CORNU_OK;
 }
 
 /* ---- older files ------------------------------------------------------------------------ */
 
-static cornu_status take_listed(renaming *r, const char *group, const json_t *names, const layer *l)
+/* Weight number `i` of a layer, or submodel, of which the first `count` are `numbers`. */
+static cornu_status take_listed(renaming *r, const model_member *of, const int *numbers, int count,
+                                int i, const file_tensor *t)
 {
-    for (size_t i = 0; i < json_array_size(names); i++) {
+    const layer *l = of->layer ? of->layer : r->m->layers[of->first];
+    for (int k = of->first; i < count && k < of->end; k++) {
+        const layer *own = r->m->layers[k];
+        const int number = numbers[i] - own->first_variable;
+        if (number >= 0 && number < own->weight_count)
+            return call_weight(r, own, number, t);
+    }
+    return call_weight(r, l, l->weight_count + i - count, t);
+}
+
+static cornu_status take_list(renaming *r, const model_member *of, const char *group,
+                              const json_t *names, int *numbers)
+{
+    const int count = keras_legacy_weights(r->m, of, numbers);
+    for (int i = 0; i < (int)json_array_size(names); i++) {
         char *name;
-        const char *own = json_string_value(json_array_get(names, i));
+        const char *own = json_string_value(json_array_get(names, (size_t)i));
         TRY(memory_format(&name, "%s/%s", group, own ? own : ""));
         const file_tensor *t = tensor_file_find(r->f, name);
         cornu_status status =
-            t ? call_weight(r, l, (int)i, t)
+            t ? take_listed(r, of, numbers, count, i, t)
               : status_fail(CORNU_BAD_FILE, "%s: found no %s; expected this weight of %s",
-                            r->f->path, name, l->name);
+                            r->f->path, name, model_member_name(r->m, of));
         free(name);
         TRY(status);
     }
     return CORNU_OK;
 }
 
+static cornu_status take_member(renaming *r, const model_member *of, bool whole, int *numbers)
+{
+    char *group;
+    json_t *names = NULL;
+    TRY(memory_format(&group, "%s%s", whole ? "model_weights/" : "", model_member_name(r->m, of)));
+    cornu_status status = keras_read_list(r->f, group, "weight_names", &names);
+    if (status == CORNU_OK)
+        status = take_list(r, of, group, names, numbers);
+    json_decref(names);
+    free(group);
+    return status;
+}
+
 static cornu_status take_legacy(renaming *r)
 {
     bool whole = tensor_file_metadata(r->f, "model_weights@layer_names") ||
                  tensor_file_metadata(r->f, "model_weights@layer_names0");
-    for (int i = 0; i < r->m->layer_count; i++) {
-        const layer *l = r->m->layers[i];
-        char *group;
-        json_t *names = NULL;
-        TRY(memory_format(&group, "%s%s", whole ? "model_weights/" : "", l->name));
-        cornu_status status = keras_read_list(r->f, group, "weight_names", &names);
-        if (status == CORNU_OK)
-            status = take_listed(r, group, names, l);
-        json_decref(names);
-        free(group);
-        TRY(status);
-    }
-    return CORNU_OK;
+    int *numbers;
+    TRY(memory_new((size_t)r->m->weight_count + 1, sizeof *numbers, "names", &numbers));
+    cornu_status status = CORNU_OK;
+    for (model_member at = {.end = 0}; status == CORNU_OK && model_next_member(r->m, -1, &at);)
+        status = take_member(r, &at, whole, numbers);
+    free(numbers);
+    return status;
 }
 
 /* ---- both ------------------------------------------------------------------------------- */

@@ -32,7 +32,8 @@ typedef struct content {
 
 static cornu_status content_new(const cornu_model *m, int tensors, int entries, content *c)
 {
-    size_t attributes = 2 * (size_t)m->layer_count + (size_t)entries + 16;
+    size_t attributes =
+        2 * ((size_t)m->layer_count + (size_t)m->submodel_count) + (size_t)entries + 16;
     size_t texts = attributes + 2 * (size_t)tensors;
     *c = (content){0};
     TRY(memory_new((size_t)tensors + 2, sizeof *c->tensors, "tensors", &c->tensors));
@@ -112,32 +113,74 @@ static cornu_status add_entries(const metadata_entry *entries, int count, conten
     return CORNU_OK;
 }
 
-/* Each saved object's group knows its name. */
-static cornu_status add_native(const cornu_model *m, const keras_names *n, content *c)
+static cornu_status add_name(content *c, const char *group, const char *name)
 {
-    add_text(c, "vars", "name", m->name);
-    for (int i = m->functional ? 0 : 1; i < m->layer_count; i++) {
-        char *group, *vars;
-        TRY(keras_group(m, i, &group));
-        cornu_status status = memory_format(&vars, "%s/vars", group);
-        free(group);
-        TRY(status);
-        add_text(c, own(c, vars), "name", m->layers[i]->name);
-    }
-    if (n->iteration)
-        add_text(c, "optimizer/vars", "name", optimizer_name(&m->optimizer));
+    char *vars;
+    TRY(memory_format(&vars, "%s/vars", group));
+    add_text(c, own(c, vars), "name", name);
     return CORNU_OK;
 }
 
-static cornu_status add_legacy_layer(const cornu_model *m, const layer *l, content *c)
+/* A Sequential does not save its InputLayer. */
+static bool is_saved(const cornu_model *m, const layer *l)
+{
+    return !layer_is_input(l->kind) || submodel_is_functional(m, l->owner);
+}
+
+static cornu_status add_names(const cornu_model *m, const keras_groups *g, content *c)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (is_saved(m, m->layers[i]))
+            TRY(add_name(c, g->layer[i], model_own_name(m->layers[i]->name)));
+    for (int i = 0; i < m->submodel_count; i++)
+        TRY(add_name(c, g->submodel[i], model_own_name(m->submodels[i].name)));
+    return CORNU_OK;
+}
+
+/* Each saved object's group knows its name. */
+static cornu_status add_native(const cornu_model *m, const keras_names *n, content *c)
+{
+    keras_groups g;
+    add_text(c, "vars", "name", m->name);
+    TRY(keras_groups_make(m, &g));
+    cornu_status status = add_names(m, &g, c);
+    keras_groups_free(&g);
+    if (n->iteration)
+        add_text(c, "optimizer/vars", "name", optimizer_name(&m->optimizer));
+    return status;
+}
+
+static cornu_status add_legacy_member(const cornu_model *m, const model_member *of, int *numbers,
+                                      content *c)
 {
     char *group;
     const char *const *list = c->lists + c->list_used;
-    for (int i = l->first_variable; i < l->first_variable + l->weight_count; i++)
-        c->lists[c->list_used++] = m->variables[i].name;
-    TRY(memory_format(&group, "model_weights/%s", l->name));
-    add_list(c, own(c, group), "weight_names", list, l->weight_count);
+    const int count = keras_legacy_weights(m, of, numbers);
+    for (int i = 0; i < count; i++)
+        c->lists[c->list_used++] = m->variables[numbers[i]].name;
+    TRY(memory_format(&group, "model_weights/%s", model_member_name(m, of)));
+    add_list(c, own(c, group), "weight_names", list, count);
     return CORNU_OK;
+}
+
+/* The model's own layers, and submodels, with their weights. */
+static cornu_status add_legacy_members(const cornu_model *m, content *c)
+{
+    const char *const *list = c->lists + c->list_used;
+    cornu_status status = CORNU_OK;
+    int *numbers, count = 0;
+    for (model_member at = {.end = 0}; model_next_member(m, -1, &at);)
+        if (!at.layer || is_saved(m, at.layer)) {
+            c->lists[c->list_used++] = model_member_name(m, &at);
+            count++;
+        }
+    add_list(c, "model_weights", "layer_names", list, count);
+    TRY(memory_new((size_t)m->weight_count + 1, sizeof *numbers, "names", &numbers));
+    for (model_member at = {.end = 0}; status == CORNU_OK && model_next_member(m, -1, &at);)
+        if (!at.layer || is_saved(m, at.layer))
+            status = add_legacy_member(m, &at, numbers, c);
+    free(numbers);
+    return status;
 }
 
 /* The name after "optimizer_weights/". */
@@ -212,13 +255,7 @@ static cornu_status add_legacy(const cornu_model *m, const keras_names *n, const
     if (m->compiled)
         TRY(add_json(path, "training_config", training_config(m), c));
     add_versions("model_weights", c);
-    const char *const *list = c->lists + c->list_used;
-    int first = m->functional ? 0 : 1;
-    for (int i = first; i < m->layer_count; i++)
-        c->lists[c->list_used++] = m->layers[i]->name;
-    add_list(c, "model_weights", "layer_names", list, m->layer_count - first);
-    for (int i = first; i < m->layer_count; i++)
-        TRY(add_legacy_layer(m, m->layers[i], c));
+    TRY(add_legacy_members(m, c));
     add_list(c, "model_weights/top_level_model_weights", "weight_names", NULL, 0);
     return n->iteration ? add_legacy_optimizer(m, n, c) : CORNU_OK;
 }

@@ -12,7 +12,7 @@
 
 #include "format/reader.h"
 
-enum { HDF5_DEPTH_MAX = 12, HDF5_OBJECTS_MAX = 20000, HDF5_PATH_MAX = 1000 };
+enum { HDF5_DEPTH_MAX = 24, HDF5_OBJECTS_MAX = 20000, HDF5_PATH_MAX = 1000 };
 
 /* Fill `file`, whose path is set, from the file (hdf5_read), or from an image of one that was
    allocated by malloc, which is taken also on failure. Tensors stay where they are in the image;

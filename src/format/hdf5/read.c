@@ -50,7 +50,7 @@ static cornu_status read_member(hdf5_walk *w, const char *name, size_t length, u
     const char *outer = w->path;
     if (w->objects++ >= HDF5_OBJECTS_MAX || w->depth >= HDF5_DEPTH_MAX)
         return hdf5_fail(w, "too many or too deep groups, or a cycle",
-                         "at most 20000 objects in 12 levels");
+                         "at most 20000 objects in 24 levels");
     if (length == 0 || memchr(name, '/', length))
         return hdf5_fail(w, "a member without a name, or with a '/' in it", "a name");
     if (strlen(outer) + 1 + length > HDF5_PATH_MAX)

@@ -1,7 +1,8 @@
 /* keras.layers.core: the input, and the layer whose units see all values. */
 #include "model/layers/layers.h"
 
-/* InputLayer: the shape of one sample. */
+/* InputLayer: the shape of one sample. That of a submodel passes on what the submodel is called on.
+ */
 typedef struct input_config {
     shape shape;
 } input_config;
@@ -23,7 +24,21 @@ static cornu_status input_declare(layer *l, layer_call *call)
     if (c->shape.rank == 0)
         return status_fail(CORNU_INVALID,
                            "found no shape; expected batch_shape, such as [null, 28, 28, 1]");
+    if (call->inputs > 0 && !shape_equal(&call->in[0], &c->shape)) {
+        char found[128], expected[128];
+        return status_fail(CORNU_INVALID, "found an input of shape %s; expected %s",
+                           shape_show(&call->in[0], true, found),
+                           shape_show(&c->shape, true, expected));
+    }
     call->out = c->shape;
+    return CORNU_OK;
+}
+
+static cornu_status input_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    (void)l;
+    (void)b;
+    *y = x[0];
     return CORNU_OK;
 }
 
@@ -33,6 +48,8 @@ const layer_kind layer_InputLayer = {
     .config_size = sizeof(input_config),
     .fields = input_fields,
     .declare = input_declare,
+    .emit = input_emit,
+    .range = LAYER_REARRANGES,
     .samples =
         (const char *const[]){
             NULL}, /* the sample input shapes of other layers make an InputLayer */
