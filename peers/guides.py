@@ -185,9 +185,9 @@ GUIDES = {
     "overfitting-dropout": Guide(overfitting_dropout, "fashion", ()),
     "overfitting-l2": Guide(overfitting_l2, "fashion", ("penalized, Dense", "kernel_regularizer")),
     "augmented": Guide(augmented, "photos", ("RandomFlip", "data.augment")),
-    "augmented-inside": Guide(augmented_inside, "photos", ("changes, Sequential", "no models within models")),
+    "augmented-inside": Guide(augmented_inside, "photos", ("changes, Sequential", "data.augment")),
     "residual": Guide(residual, "cifar", ()),
-    "transfer": Guide(transfer, "photos", ("mobilenetv2", "no models within models")),
+    "transfer": Guide(transfer, "photos", ("mobilenetv2", "as in a prediction while the model trains")),
     "text": Guide(text, "none", ("words, Embedding", "unknown layer")),
 }
 

@@ -155,6 +155,25 @@ static cornu_status read_source(const doc *tensor, keras_tensor *out)
     return read_tensor(history ? history : tensor, out);
 }
 
+/* With training=False Keras computes a call in training, too, as in a prediction. */
+static cornu_status check_training(const keras_layer *l, const doc *node)
+{
+    const doc *training = doc_get(doc_get(node, "kwargs"), "training");
+    if (node->type == DOC_LIST && node->count > 0 && node->items[0]->type == DOC_LIST &&
+        node->items[0]->count > 3)
+        training = doc_get(node->items[0]->items[3], "training");
+    if (!training || training->type != DOC_BOOL)
+        return CORNU_OK;
+    if (!is_model(l) && strcmp(l->class_name, "BatchNormalization") != 0 &&
+        strcmp(l->class_name, "Dropout") != 0)
+        return CORNU_OK;
+    return doc_fail(
+        training,
+        "found a call of %s that is computed as in a prediction while the model trains; "
+        "expected one without `training` (cornu does not support it)",
+        l->name);
+}
+
 /* What a call reads: an output of a call. */
 typedef struct keras_link {
     const doc *at;
@@ -187,6 +206,7 @@ static cornu_status read_call(keras_layers *layers, const keras_layer *l, const 
                         MODEL_LAYERS_MAX);
     *c = (keras_call){.of = l, .made = -1};
     TRY(read_node(node, &c->tensors));
+    TRY(check_training(l, node));
     if (c->tensors->count > MODEL_LINKS_MAX - layers->link_count)
         return doc_fail(node,
                         "found more than %d inputs of layers in all; expected at most that many",

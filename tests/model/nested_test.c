@@ -374,6 +374,41 @@ static void wrong_models_within_keras_json_are_refused(void **state)
     }
 }
 
+/* base(x, training=False): batch norms would keep their averages, also once they are trained. */
+static void a_call_as_in_a_prediction_is_refused(void **state)
+{
+    (void)state;
+#define CALLED(class, options, arguments)                                                          \
+    "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": [" IN(             \
+        "i", "[null, 4]") ", {\"class_name\": \"" class "\", \"config\": {\"name\": \"l\"" options \
+                                                        "}, \"name\": \"l\", \"inbound_nodes\": "  \
+                                                        "[{\"args\": [{\"class_name\": "           \
+                                                        "\"__keras_tensor__\", \"config\": "       \
+                                                        "{\"keras_history\": [\"i\", 0, 0]}}], "   \
+                                                        "\"kwargs\": " arguments                   \
+                                                        "}]}], \"input_layers\": [\"i\", 0, 0], "  \
+                                                        "\"output_layers\": [\"l\", 0, 0]}}"
+    static const struct {
+        const char *json;
+        bool refused;
+    } cases[] = {
+        {CALLED("BatchNormalization", "", "{\"training\": false}"), true},
+        {CALLED("Dropout", ", \"rate\": 0.5", "{\"training\": false}"), true},
+        {CALLED("Sequential", ", \"layers\": [" DENSE "]", "{\"training\": false}"), true},
+        {CALLED("BatchNormalization", "", "{\"training\": null, \"mask\": [null]}"), false},
+        {CALLED("ReLU", "", "{\"training\": false}"), false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m = NULL;
+        cornu_status status = cornu_model_parse(cases[i].json, "net.json", &m);
+        assert_int_equal(status, cases[i].refused ? CORNU_INVALID : CORNU_OK);
+        if (cases[i].refused)
+            must_say(
+                "found a call of l that is computed as in a prediction while the model trains");
+        cornu_model_close(m);
+    }
+}
+
 /* Numbers pass through a model within as they are. */
 static void the_range_and_the_activation_are_seen_through_models(void **state)
 {
@@ -401,6 +436,7 @@ int main(void)
         cmocka_unit_test(models_within_are_made_by_the_interface),
         cmocka_unit_test(wrong_models_within_are_refused_by_name),
         cmocka_unit_test(wrong_models_within_keras_json_are_refused),
+        cmocka_unit_test(a_call_as_in_a_prediction_is_refused),
         cmocka_unit_test(the_range_and_the_activation_are_seen_through_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
