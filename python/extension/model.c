@@ -112,10 +112,14 @@ static PyObject *text_of(PyObject *object, cornu_status (*tell)(const cornu_mode
     return take_text(status, text);
 }
 
-static PyObject *model_summary(PyObject *object, PyObject *unused)
+static PyObject *model_summary(PyObject *object, PyObject *arguments)
 {
-    (void)unused;
-    return text_of(object, cornu_model_summary);
+    cornu_summary_options options = {.size = sizeof options, .expand_nested = 0};
+    char *text = NULL;
+    if (!PyArg_ParseTuple(arguments, "p", &options.expand_nested))
+        return NULL;
+    cornu_status status = cornu_model_summary_as(((model_object *)object)->model, &options, &text);
+    return take_text(status, text);
 }
 
 static PyObject *model_config(PyObject *object, PyObject *unused)
@@ -398,7 +402,7 @@ static PyMethodDef model_methods[] = {
     {"set_trainable", model_set_trainable, METH_VARARGS, NULL},
     {"set_data", model_set_data, METH_VARARGS, NULL},
     {"initialize", model_initialize, METH_VARARGS, NULL},
-    {"summary", model_summary, METH_NOARGS, NULL},
+    {"summary", model_summary, METH_VARARGS, NULL},
     {"config", model_config, METH_NOARGS, NULL},
     {"compile_config", model_compile_config, METH_NOARGS, NULL},
     {"shapes", model_shapes, METH_NOARGS, NULL},

@@ -1,7 +1,7 @@
 """Networks of calls: keras.Model(inputs, outputs), and Keras's configuration of one."""
 from typing import Any, Callable
 
-from ._network import Calls, Network, config_of
+from ._network import Calls, Network, config_of, described
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
 from .layers import InputLayer
 
@@ -58,9 +58,7 @@ class GraphNetwork(Network):
         return _packed(self._outputs_struct, iter(outputs))
 
     def _ends_by_key(self, inputs: list, outputs: list) -> dict:
-        keys = _keys_of(self._inputs_struct), _keys_of(self._outputs_struct)
-        given = [dict(zip(names, ends)) if names else ends for names, ends in zip(keys, (inputs, outputs))]
-        return super()._ends_by_key(*given)
+        return super()._ends_by_key(_keyed(self._inputs_struct, inputs), _keyed(self._outputs_struct, outputs))
 
     @property
     def inputs(self) -> list[KerasTensor]:
@@ -115,6 +113,17 @@ class GraphNetwork(Network):
                 made.update({t._keras_history: source for t, source in zip(node.output_tensors, own)})
         return [made[t._keras_history] for t in self.outputs]
 
+    def _described(self) -> dict:
+        graph = self._graph
+        ends = [[[*history[:1], history[1] + _begins_at(t._keras_history.operation), history[2]]
+                 for t in tensors for history in (graph.history_of(t),)] for tensors in (self.inputs, self.outputs)]
+        return {"class_name": "Functional", "config": {
+            "name": self.name, "trainable": self._trainable,
+            "layers": [{**described(o), "name": o.name,
+                        "inbound_nodes": [_node_config(graph, node) for node in graph.calls_of(o) if not node.is_input]}
+                       for o in graph.operations],
+            "input_layers": _keyed(self._inputs_struct, ends[0]), "output_layers": _keyed(self._outputs_struct, ends[1])}}
+
     # ---- Keras's configuration
 
     def _config_of_graph(self) -> dict:
@@ -133,6 +142,12 @@ def _one(items: list):
 
 def _new_input(tensor: KerasTensor) -> KerasTensor:
     return InputLayer(batch_shape=tensor.shape, name=f"{tensor.name}CLONE").output
+
+
+def _keyed(struct, ends: list):
+    """The ends by the keys of the dictionary that was given, or in a list."""
+    keys = _keys_of(struct)
+    return dict(zip(keys, ends)) if keys else ends
 
 
 def _keys_of(struct) -> list[str]:

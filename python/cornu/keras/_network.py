@@ -85,6 +85,11 @@ def _node(sources: list, listed: bool) -> dict:
     return {"args": [tensors] if listed else tensors, "kwargs": {}}
 
 
+def described(operation) -> dict:
+    """The configuration of a layer, or of a model in the place of one, as the library takes it."""
+    return operation._described() if isinstance(operation, Network) else operation._describe()
+
+
 class Network:
     """What models are made of. Each kind says which layers it has and how they are called."""
 
@@ -103,6 +108,7 @@ class Network:
         self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
         self._paths: dict[Layer, str] = {}  # its layers' names there
+        self._inner: dict[Network, str] = {}  # the same of models within it, where they are models there
         # Data sections: the one in force, and that of the last fit, which a file keeps.
         self._section = self._trained_section = _data.Source.section
 
@@ -152,6 +158,20 @@ class Network:
         """Its outputs, tensors or arrays, in the form in which it gives them."""
         return outputs[0] if len(outputs) == 1 else outputs
 
+    def _networks_of(self, begin: str) -> dict["Network", str]:
+        """The names of models within it: MODEL, MODEL/MODEL."""
+        found: dict[Network, str] = {}
+        for member in self._members():
+            if isinstance(member, Network):
+                found[member] = begin + member.name
+                found.update(member._networks_of(f"{begin}{member.name}/"))
+        return found
+
+    def _places(self) -> list:
+        """Its layers, and models, those of models within it among them, each as often as it is one's."""
+        return [place for member in self._members() if not isinstance(member, InputLayer)
+                for place in (member, *(member._places() if isinstance(member, Network) else ()))]
+
     def _version(self) -> tuple:
         """Another one after each change of its layers, and of those of models within it."""
         return self._changes, *(member._version() for member in self._members() if isinstance(member, Network))
@@ -177,12 +197,14 @@ class Network:
             return
         if now[0] != self._told[0]:
             self._model.set_trainable(None, now[0])
+        for network, path in self._inner.items():
+            self._model.set_trainable(path, network._trainable)
         for layer in self._owners():
             self._model.set_trainable(self._paths[layer], layer._trainable)
         self._told = now
 
     def _flags(self) -> list[bool]:
-        return [layer._trainable for layer in self._owners()]
+        return [layer._trainable for layer in (*self._inner, *self._owners())]
 
     @property
     def trainable(self) -> bool:
@@ -199,8 +221,23 @@ class Network:
         """Its inputs in the library's model, each a source."""
         raise NotImplementedError
 
+    def _described(self) -> dict:
+        """Keras's configuration, in which models within it are models."""
+        raise NotImplementedError
+
+    def _find_inner(self) -> None:
+        """The library, and Keras's files, have a layer, or a model, in one place, and models at most 8 deep. Others are taken
+        apart."""
+        places = self._places()
+        inner = self._networks_of("")
+        deepest = max((path.count("/") for path in inner.values()), default=0)
+        self._inner = inner if len(set(map(id, places))) == len(places) and deepest < 8 else {}
+
     def _describe(self) -> dict:
         """As the library takes it."""
+        self._find_inner()
+        if self._inner:
+            return self._described()
         calls = Calls()
         begin = self._inputs_alone(calls)
         ends = [[*source, 0] for source in self._expand(begin, False, calls)]
@@ -236,17 +273,17 @@ class Network:
             handle.compile(json.dumps(self._compiled))
             rate = self._compiled["optimizer"]["config"].get("learning_rate")
             self._rate = float(rate) if hasattr(rate, "__float__") else None
+        self._paths = self._paths_of("") if self._inner else {layer: layer.name for layer in owners}
         numbers: dict[str, list[int]] = {}
         rows = handle.weights()
         for index, row in enumerate(rows):
             numbers.setdefault(row[0].rsplit("/", 1)[0], []).append(index)
         self._slots = [(layer, v, index) for layer in owners
-                       for v, index in zip(layer._variables, numbers.get(layer.name, []))]
+                       for v, index in zip(layer._variables, numbers.get(self._paths[layer], []))]
         for layer, variable, index in self._slots:
             if rows[index][1] != variable.shape:
                 raise ValueError(f"{self.name}: found inputs for layer {layer.name} for which its {variable.name} would have shape "
                                  f"{rows[index][1]}; expected those for which it has {variable.shape}")
-        self._paths = {layer: layer.name for layer in owners}
         self._model, self._made_of = handle, self._version()
         self._told = [True, *self._flags()]
         outputs = handle.shapes()[1][-1]
@@ -262,7 +299,10 @@ class Network:
         by_layer: dict[str, list[Variable]] = {}
         for index, row in enumerate(handle.weights()):
             by_layer.setdefault(row[0].rsplit("/", 1)[0], []).append(Variable(handle, index, *row))
-        self._paths = self._paths_of("") if paths is None else dict(zip(self._owners(), paths))
+        self._paths = own = self._paths_of("")
+        if paths is not None:
+            self._paths = dict(zip(self._owners(), paths))
+        self._inner = self._networks_of("") if all(own[layer] == path for layer, path in self._paths.items()) else {}
         for layer, path in self._paths.items():
             layer._variables = by_layer.pop(path, [])
         if by_layer:

@@ -1,6 +1,6 @@
 """A chain of layers."""
 from ._names import count_name
-from ._network import Calls, Network
+from ._network import Calls, Network, described
 from ._tensors import KerasTensor, call
 from .layers import InputLayer, Layer
 
@@ -149,6 +149,11 @@ class Chain(Network):
         return self.outputs[0]
 
     # ---- the library's model
+
+    def _described(self) -> dict:
+        return {"class_name": "Sequential", "config": {
+            "name": self.name, "trainable": self._trainable,
+            "layers": [described(layer) for layer in ([self._input] if self._input else []) + self._layers]}}
 
     def _inputs_alone(self, calls: Calls) -> list:
         return [calls.add(self._input, [], False)] if self._input else []

@@ -135,7 +135,8 @@ class Model(GraphNetwork):
                 layer_range=None) -> None:
         """Print the table of layers, by print_fn if given."""
         self.build()
-        text = with_trainable(self._handle) if show_trainable else self._handle.summary()
+        nested = bool(expand_nested)
+        text = with_trainable(self._handle, nested) if show_trainable else self._handle.summary(nested)
         (print_fn or print)(text.rstrip("\n"))
 
     def get_config(self) -> dict:

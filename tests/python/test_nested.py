@@ -1,0 +1,72 @@
+"""Models within models stay models in files and in the summary."""
+import json
+
+import numpy as np
+import pytest
+
+from cornu import keras
+
+L = keras.layers
+RNG = np.random.default_rng(2)
+X, Y = RNG.random((24, 5), np.float32), RNG.integers(0, 3, 24)
+
+
+def make():
+    seen = keras.Input((5,), name="seen")
+    inner = L.Dense(4, activation="tanh", name="inner")(L.BatchNormalization(name="norm")(seen))
+    encoder = keras.Model(seen, inner, name="encoder")
+    head = keras.Sequential([keras.Input((4,)), L.Dense(3, name="last"), L.Softmax(name="soft")], name="head")
+    begin = keras.Input((5,), name="begin")
+    both = L.Add(name="sum")([encoder(begin), encoder(L.Dense(5, name="side")(begin))])
+    model = keras.Model(begin, head(both), name="outer")
+    model.compile("adam", "sparse_categorical_crossentropy")
+    return model
+
+
+@pytest.mark.parametrize("ending", [".keras", ".h5", ".safetensors"])
+def test_files_keep_models_within_models(ending, tmp_path):
+    model = make()
+    model.fit(X, Y, batch_size=8, verbose=0)
+    model.save(tmp_path / f"m{ending}")
+    again = keras.models.load_model(tmp_path / f"m{ending}")
+    assert [layer.name for layer in again.layers] == [layer.name for layer in model.layers]
+    assert isinstance(again.get_layer("encoder"), keras.Model)
+    assert isinstance(again.get_layer("head"), keras.Sequential)
+    assert np.array_equal(again.predict(X, verbose=0), model.predict(X, verbose=0))
+    assert json.loads(again.to_json())["config"] == json.loads(model.to_json())["config"]
+    losses = [m.fit(X, Y, batch_size=8, shuffle=False, verbose=0).history["loss"] for m in (model, again)]
+    assert losses[0] == losses[1]
+
+
+def test_a_model_within_is_frozen_and_the_file_says_so(tmp_path):
+    model = make()
+    model.get_layer("encoder").trainable = False
+    model.compile("adam", "sparse_categorical_crossentropy")
+    before = model.get_layer("encoder").get_weights()
+    model.fit(X, Y, batch_size=8, verbose=0)
+    assert all(np.array_equal(a, b) for a, b in zip(before, model.get_layer("encoder").get_weights()))
+    model.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    assert not again.get_layer("encoder").trainable and again.get_layer("head").trainable
+    assert not again.get_layer("encoder").get_layer("inner").trainable
+
+
+def test_the_summary_has_a_row_for_a_model_or_its_layers_below():
+    lines: list = []
+    model = make()
+    model.summary(print_fn=lines.append)
+    assert "encoder" in lines[0] and "norm" not in lines[0]
+    model.summary(print_fn=lines.append, expand_nested=True, show_trainable=True)
+    for row in ("└ norm", "└ inner (Dense)", "└ last (Dense)", "└ soft"):
+        assert row in lines[1]
+    columns = [line.split("│")[5].strip() for line in lines[1].split("\n") if line.startswith("│") and "└" in line]
+    assert columns == ["-", "Y", "Y", "Y", "-"]
+
+
+def test_a_layer_of_two_models_is_shared_though_files_cannot():
+    model = make()
+    shared = model.get_layer("encoder").get_layer("inner")
+    begin = keras.Input((5,))
+    other = keras.Model(begin, L.Add()([model.get_layer("encoder")(begin), shared(begin)]))
+    expected = model.get_layer("encoder").predict(X, verbose=0) + np.tanh(X @ shared.get_weights()[0] + shared.get_weights()[1])
+    assert np.allclose(other.predict(X, verbose=0), expected, atol=1e-6)
