@@ -96,7 +96,9 @@ CORNU_API cornu_status cornu_model_parse(const char *text, const char *name, cor
    batch dimension, e.g. {28, 28, 1}. */
 CORNU_API cornu_status cornu_model_new(const int64_t *shape, int rank, cornu_model **model);
 /* Append a layer by its Keras class name with its Keras options as YAML or JSON, e.g.
-   cornu_model_add(m, "Conv2D", "{filters: 32, kernel_size: 3, activation: relu}"). */
+   cornu_model_add(m, "Conv2D", "{filters: 32, kernel_size: 3, activation: relu}"). A model within
+   the model is a layer, too: cornu_model_add(m, "Model", "{name: block, layers: [{Dense: {units:
+   8}}]}"), and "Call" calls a layer or a model again: "{layer: block}" (docs/recipes.md). */
 CORNU_API cornu_status cornu_model_add(cornu_model *model, const char *layer, const char *options);
 /* Make these layers' outputs the model's, in this order: a name or a list of names, as YAML or
    JSON, e.g. "[price, kind]". Without it the last layer's output is the model's. A model has

@@ -155,6 +155,21 @@ static cornu_status read_source(const doc *tensor, keras_tensor *out)
     return read_tensor(history ? history : tensor, out);
 }
 
+/* Does a layer, or one in a model, compute otherwise while it trains? */
+static bool trains_otherwise(const doc *at)
+{
+    const char *class_name = doc_string(doc_get(at, "class_name"));
+    const doc *config = doc_get(at, "config");
+    const doc *list = config && config->type == DOC_LIST ? config : doc_get(config, "layers");
+    if (class_name &&
+        (strcmp(class_name, "BatchNormalization") == 0 || strcmp(class_name, "Dropout") == 0))
+        return true;
+    for (int i = 0; list && list->type == DOC_LIST && i < list->count; i++)
+        if (trains_otherwise(list->items[i]))
+            return true;
+    return false;
+}
+
 /* With training=False Keras computes a call in training, too, as in a prediction. */
 static cornu_status check_training(const keras_layer *l, const doc *node)
 {
@@ -164,8 +179,7 @@ static cornu_status check_training(const keras_layer *l, const doc *node)
         training = doc_get(node->items[0]->items[3], "training");
     if (!training || training->type != DOC_BOOL)
         return CORNU_OK;
-    if (!is_model(l) && strcmp(l->class_name, "BatchNormalization") != 0 &&
-        strcmp(l->class_name, "Dropout") != 0)
+    if (!trains_otherwise(l->at))
         return CORNU_OK;
     return doc_fail(
         training,

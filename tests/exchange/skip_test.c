@@ -99,6 +99,44 @@ static void a_layer_of_the_file_alone_is_left_out_too(void **state)
     cornu_model_close(m);
 }
 
+/* A model within the model is left out with all its layers, or one of these alone. */
+static void a_model_within_is_left_out_with_its_layers(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"p.safetensors", "p.keras", "p.h5", "t.safetensors"};
+    static const char *const all[] = {"backbone", NULL}, *const one[] = {"backbone/inner/a", NULL};
+    static const char layers[] =
+        "{Model: {name: backbone, layers: [{Dense: {units: 4, name: b}}, {Model: {name: inner, "
+        "layers: "
+        "[{Dense: {units: 4, name: a}}]}}]}}, {Dense: {units: 3, name: backbone_2}}";
+    cornu_model *from = NULL, *m = NULL, *before = NULL;
+    char recipe[512];
+    snprintf(recipe, sizeof recipe, "model: {input: [4], layers: [%s]}", layers);
+    cornu_model **const made[] = {&from, &m, &before};
+    for (int i = 0; i < 3; i++) {
+        expect_ok(cornu_model_parse(recipe, "r.yaml", made[i]));
+        expect_ok(cornu_model_initialize(*made[i], i == 0 ? 1 : 2));
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        cornu_weights_options o = {.size = sizeof o, .names = i == 3 ? "torch" : NULL, .skip = all};
+        const char *path = scratch_path(names[i]);
+        expect_ok(i == 3 ? cornu_model_save_weights(from, path, &o) : cornu_model_save(from, path));
+        expect_ok(cornu_model_load_weights_as(m, path, &o));
+        for (int k = 0; k < 6; k += 2) /* backbone/b, backbone/inner/a, backbone_2 */
+            expect_weights(m, k < 4 ? before : from, k);
+        o.skip = one;
+        expect_ok(cornu_model_load_weights_as(m, path, &o));
+        for (int k = 0; k < 6; k += 2)
+            expect_weights(m, k == 2 ? before : from, k);
+        for (int k = 0; k < 6; k++)
+            memcpy(m->variables[k].value, before->variables[k].value,
+                   (size_t)m->variables[k].count * sizeof(float));
+    }
+    cornu_model_close(from);
+    cornu_model_close(m);
+    cornu_model_close(before);
+}
+
 /* ---- by name ---------------------------------------------------------------------------- */
 
 static const char *const kinds[] = {"n.safetensors", "n.npz", "n.keras", "n.h5", "n.weights.h5"};
@@ -241,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_layer_that_is_left_out_keeps_its_weights),
         cmocka_unit_test(a_layer_of_the_file_alone_is_left_out_too),
+        cmocka_unit_test(a_model_within_is_left_out_with_its_layers),
         cmocka_unit_test(weights_go_to_layers_of_the_same_name),
         cmocka_unit_test(by_class_and_order_a_layer_that_does_not_fit_stays),
         cmocka_unit_test(names_of_others_have_no_layers),

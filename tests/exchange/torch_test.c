@@ -273,6 +273,30 @@ static void every_layer_comes_back(void **state)
         }
 }
 
+/* The layers of a model within the model have its name before theirs, as modules of modules. */
+static void a_model_within_is_a_module_of_modules(void **state)
+{
+    (void)state;
+    tensor_file *f;
+    forget_tensors();
+    ADD("backbone.inner.a.weight", 3, 3);
+    ADD("backbone.inner.a.bias", 3);
+    ADD("backbone.b.weight", 3, 3);
+    float *bias = ADD("backbone.b.bias", 3);
+    cornu_model *m =
+        loaded("3", "{Model: {name: backbone, layers: [{Dense: {units: 3, name: b}}, "
+                    "{Model: {name: inner, layers: [{Dense: {units: 3, name: a}}]}}]}}");
+    assert_float_equal(weight(m, "backbone/b/bias", 2), bias[2], 0);
+    assert_float_equal(weight(m, "backbone/inner/a/kernel", 1), 3, 0);
+    expect_ok(cornu_model_save_weights(m, scratch_path("again.safetensors"), &torch));
+    expect_ok(tensor_file_open(scratch_path("again.safetensors"), &f));
+    assert_int_equal(f->count, 4);
+    for (int i = 0; i < 4; i++)
+        assert_non_null(tensor_file_find(f, tensors[i].name));
+    tensor_file_close(f);
+    cornu_model_close(m);
+}
+
 /* ---- weights alone, of other kinds -------------------------------------------------------- */
 
 static void weights_come_from_a_chain_of_onnx(void **state)
@@ -341,6 +365,7 @@ int main(void)
         TEST(an_image_in_another_order_is_refused),
         TEST(names_and_endings_are_checked),
         TEST(every_layer_comes_back),
+        TEST(a_model_within_is_a_module_of_modules),
         TEST(weights_come_from_a_chain_of_onnx),
         TEST(weights_of_a_network_that_branches_do_not_come_from_onnx),
         TEST(weights_alone_are_read_again),

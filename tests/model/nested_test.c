@@ -394,7 +394,12 @@ static void a_call_as_in_a_prediction_is_refused(void **state)
     } cases[] = {
         {CALLED("BatchNormalization", "", "{\"training\": false}"), true},
         {CALLED("Dropout", ", \"rate\": 0.5", "{\"training\": false}"), true},
-        {CALLED("Sequential", ", \"layers\": [" DENSE "]", "{\"training\": false}"), true},
+        {CALLED("Sequential", ", \"layers\": [" DENSE "]", "{\"training\": false}"), false},
+        {CALLED("Sequential",
+                ", \"layers\": [" DENSE ", {\"class_name\": \"BatchNormalization\", \"config\": "
+                "{\"name\": \"n\"}}]",
+                "{\"training\": false}"),
+         true},
         {CALLED("BatchNormalization", "", "{\"training\": null, \"mask\": [null]}"), false},
         {CALLED("ReLU", "", "{\"training\": false}"), false},
     };
