@@ -1,3 +1,4 @@
+#include "../../examples/resnet20.h"
 #include "make_model.h"
 #include "model/model.h"
 #include <cornu/tables.h>
@@ -31,6 +32,29 @@ static void each_workload_has_the_published_parameters(void **state)
         assert_int_equal(output[0], workloads[i].outputs);
         cornu_model_close(m);
     }
+}
+
+/* Keras's configuration from its layers on, without the model's name. The caller frees *json. */
+static const char *layers_of(const cornu_model *m, char **json)
+{
+    must(cornu_model_config(m, json));
+    const char *layers = strstr(*json, "\"layers\"");
+    assert_non_null(layers);
+    return layers;
+}
+
+static void the_residual_network_of_the_c_program_is_the_recipes(void **state)
+{
+    (void)state;
+    cornu_model *built = NULL, *read = NULL;
+    must(resnet20_build(&built));
+    must(cornu_model_open(SOURCE_FOLDER "/examples/resnet20.yaml", &read));
+    char *a, *b;
+    assert_string_equal(layers_of(built, &a), layers_of(read, &b));
+    cornu_free(a);
+    cornu_free(b);
+    cornu_model_close(built);
+    cornu_model_close(read);
 }
 
 /* Existing weights would be lost. */
@@ -117,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_workload_has_the_published_parameters),
+        cmocka_unit_test(the_residual_network_of_the_c_program_is_the_recipes),
         cmocka_unit_test(only_a_workload_without_weights_takes_another_number_of_classes),
         cmocka_unit_test(the_workloads_are_listed_and_no_others),
         cmocka_unit_test(a_workload_names_its_data),
