@@ -257,7 +257,8 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
         free(n.name);
         return status;
     }
-    memcpy(n.inputs, inputs, (size_t)count * sizeof *inputs);
+    for (int i = 0; i < count; i++)
+        n.inputs[i] = inputs[i];
     m->last = m->node_count;
     m->nodes[m->node_count++] = n;
     m->link_count += count;

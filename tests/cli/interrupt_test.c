@@ -282,7 +282,7 @@ static void the_lines_name_the_step_that_is_saved(void **state)
         unlink(scratch_path("m.safetensors"));
         START("train", "net.yaml", "--data", "mnist", i % 2 ? "--quiet" : "--batch=1", "--save",
               "m.safetensors");
-        while (!file_exists(scratch_path("m.safetensors")))
+        while (!file_exists(scratch_path("m.safetensors")) && !t.ended)
             listen_for(0.01);
         listen_all(0.01 * i);
         press();

@@ -102,6 +102,10 @@ static void groups_are_found_where_their_operations_stand(void **state)
         {IMAGE CONV("") NORM RELU
          "{Add: {inputs: [batch_normalization, re_lu]}}, " FLAT LAST COMPILE,
          GROUP_RESIDUAL, ""},
+        {IMAGE CONV("") NORM
+         "{Reshape: {target_shape: [400]}}, {Reshape: {target_shape: [10, 10, "
+         "4], name: again}}, {Add: {inputs: [batch_normalization, again]}}, " FLAT LAST COMPILE,
+         GROUP_RESIDUAL, ""},
         {IMAGE CONV("") NORM "{Softmax: {}}, " FLAT LAST COMPILE, GROUP_RESIDUAL, ""},
         {IMAGE CONV("") NORM "{Activation: {activation: silu}}, " FLAT LAST COMPILE, GROUP_RESIDUAL,
          ""}, /* its gradient is of its input */

@@ -129,7 +129,7 @@ void notices_add(void *user, const char *line)
 cornu_status __real_session_open(cornu_model *model, const session_options *options, session **out);
 cornu_status __wrap_session_open(cornu_model *model, const session_options *options, session **out);
 
-static bool recomputed;
+static _Atomic bool recomputed; /* ranks are threads here */
 
 bool runs_recomputed(void)
 {

@@ -140,11 +140,12 @@ static bool find_activation_backward(const plan *p, op_group *g)
     return true;
 }
 
-/* Does operation `i`, of this kind, read `t`, and nothing else does? */
+/* Does operation `i`, of this kind, read `t`, and nothing else does, also not in another shape? */
 static bool alone_reads(const plan *p, int i, op_kind kind, tensor_ref t)
 {
     return (reads(p, i, kind, 0, t) || (kind == OP_ADD && reads(p, i, kind, 1, t))) &&
-           p->tensors[t].last <= i && p->ops[i].in[0] != p->ops[i].in[1];
+           p->tensors[t].last <= i &&
+           plan_root(p, p->ops[i].in[0]) != plan_root(p, p->ops[i].in[1]);
 }
 
 /* Is operation `i` the addition of `t` alone to another tensor, into a third one? A sum in place
