@@ -121,6 +121,7 @@ static const row rows[] = {
     {"convert", "recipe", "start.safetensors c.safetensors", "--recipe mnist-cnn-2", SAYS, "found no conv2d/kernel"},
     {"convert", "names", "start.safetensors c.safetensors", "--names torch", CONTENT, "c.safetensors"},
     {"convert", "preprocess", "start.safetensors m.onnx", "--preprocess", CONTENT, "m.onnx"},
+    {"summary", "expand-nested", "within.yaml", "--expand-nested", SAYS, "inner (Dense)"},
     OF_ALL("explain", "small.yaml"),
     {"explain", "exact-conv", "scaled.yaml", "--exact-conv", SAYS, "exact convolution is asked for"},
     {"explain", "batch", "small.yaml", "--batch 7", SAYS, "7x28x28x1"},
@@ -502,6 +503,9 @@ static const char pets[] =
     "model: {input: [4, 4, 1], layers: [Flatten, {Dense: {units: 2, activation: softmax}}]}\n"
     "compile: {optimizer: sgd, loss: categorical_crossentropy}\n";
 
+static const char within[] = "model: {input: [4, 4, 1], layers: [Flatten, {Model: {name: tower, "
+                             "layers: [{Dense: {units: 2, name: inner}}]}}]}\n";
+
 static void write_recipe(const char *name, const char *data, const char *rest)
 {
     char text[1024];
@@ -550,6 +554,7 @@ static int make_files(void)
                  model_and_fit);
     write_recipe("scaled.yaml", "", scaled);
     write_recipe("pets.yaml", "", pets);
+    write_recipe("within.yaml", "", within);
     made_mnist("mnist", 60, 20, 0);
     made_mnist("other", 60, 30, 0);
     made_mnist("bad", 60, 30, 0);
