@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "base/memory.h"
 #include "model/model.h"
 #include "support/net.h"
 #include "support/random_net.h"
@@ -93,6 +95,24 @@ static void random_networks_need_no_more_memory(void **state)
         cornu_model_close(m);
     }
     assert_true(copied > 0);
+}
+
+/* Networks of strangers must not take minutes. */
+static void a_sum_of_very_many_inputs_is_divided_soon(void **state)
+{
+    (void)state;
+    text t = {0};
+    text_add(&t, "model: {input: [8], layers: [{Dense: {units: 8, activation: tanh, name: a}}, "
+                 "{Add: {inputs: [a");
+    for (int i = 1; i < (SANITIZED ? 1000 : 9990); i++)
+        text_add(&t, ", a");
+    text_add(&t, "]}}, {Dense: {units: 3, activation: softmax}}]}" COMPILE);
+    cornu_model *m = net_model(t.data);
+    const double begin = clock_seconds();
+    plan_free(built(m, (plan_options){.mode = PLAN_TRAIN, .batch = 8}, true));
+    assert_true(clock_seconds() - begin < 20);
+    cornu_model_close(m);
+    text_free(&t);
 }
 
 static void only_training_recomputes(void **state)
@@ -348,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deep_residual_network_needs_a_third_of_the_buffers),
         cmocka_unit_test(random_networks_need_no_more_memory),
+        cmocka_unit_test(a_sum_of_very_many_inputs_is_divided_soon),
         cmocka_unit_test(only_training_recomputes),
         cmocka_unit_test(copies_stand_before_the_backward_groups_that_read_them),
         cmocka_unit_test(a_pooled_convolution_is_copied_as_a_group),

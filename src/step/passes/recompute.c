@@ -28,22 +28,28 @@ typedef struct activation_use {
     int64_t bytes;
 } activation_use;
 
+typedef struct segment_change segment_change;
+
 typedef struct recomputation {
     plan *p;
-    int end;              /* operations 1 to end - 1 are the forward pass after GATHER */
-    int backward;         /* the first operation after losses and metrics */
-    activation_use *uses; /* [tensor_count], of roots */
-    bool *may_end;        /* [end] a segment may end with this operation */
-    int64_t *kept;        /* [end] shortest path: bytes kept up to a segment's end; -1: none */
-    int *before;          /* [end] ... and the end of the segment before it */
-    int *segment;         /* [end] the last operation of an operation's segment */
-    int *place;           /* [end] of a segment's last operation: where its copies go */
-    bool *again;          /* [end] operations that are copied */
-    bool *wanted;         /* [tensor_count] roots that copies write in their place */
-    tensor_ref *copy;     /* [tensor_count] NO_TENSOR: none */
-    tensor_ref *origin;   /* [tensor_count] of copy number i */
-    int copies;           /* tensors */
-    op *ops;              /* the rewritten list */
+    int end;                 /* operations 1 to end - 1 are the forward pass after GATHER */
+    int backward;            /* the first operation after losses and metrics */
+    activation_use *uses;    /* [tensor_count], of roots */
+    segment_change *changes; /* [2 tensor_count] */
+    int *changes_of;         /* [end] an operation's first one; -1: none */
+    int change_count;
+    bool *may_end;      /* [end] a segment may end with this operation */
+    int64_t *kept;      /* [end] shortest path: bytes kept up to a segment's end; -1: none */
+    int *before;        /* [end] ... and the end of the segment before it */
+    int64_t largest;    /* bytes dropped of the largest segment */
+    int *segment;       /* [end] the last operation of an operation's segment */
+    int *place;         /* [end] of a segment's last operation: where its copies go */
+    bool *again;        /* [end] operations that are copied */
+    bool *wanted;       /* [tensor_count] roots that copies write in their place */
+    tensor_ref *copy;   /* [tensor_count] NO_TENSOR: none */
+    tensor_ref *origin; /* [tensor_count] of copy number i */
+    int copies;         /* tensors */
+    op *ops;            /* the rewritten list */
     int op_count;
     int *first, *last; /* [2 tensor_count] lives in that list */
     int64_t *change;   /* [op_count + end + 1] of live bytes */
@@ -151,28 +157,52 @@ typedef struct segment_bytes {
     int64_t kept, dropped;
 } segment_bytes;
 
+/* What an operation changes of them where the segment begins with operation `since` or an earlier
+   one. */
+struct segment_change {
+    int since;
+    int next; /* another one of the operation; -1: none */
+    segment_bytes by;
+};
+
+static void add_change(recomputation *r, int i, int since, segment_bytes by)
+{
+    r->changes[r->change_count] =
+        (segment_change){.since = since, .next = r->changes_of[i], .by = by};
+    r->changes_of[i] = r->change_count++;
+}
+
+/* Once, as each operation joins very many segments. */
+static void find_changes(recomputation *r)
+{
+    r->change_count = 0;
+    for (int i = 0; i < r->end; i++)
+        r->changes_of[i] = -1;
+    for (int t = 0; t < r->p->tensor_count; t++) {
+        const activation_use *u = &r->uses[t];
+        const int64_t dropped = u->saved ? u->bytes : 0;
+        if (u->written < 1)
+            continue;
+        if (u->read <= u->written) {
+            add_change(r, u->written, u->written, (segment_bytes){.dropped = dropped});
+            continue;
+        }
+        add_change(r, u->written, u->written, (segment_bytes){.kept = u->bytes});
+        if (u->read < r->end)
+            add_change(r, u->read, u->written,
+                       (segment_bytes){.kept = -u->bytes, .dropped = dropped});
+    }
+}
+
 /* Operation `i` joins the segment that begins with operation `first`. */
 static void join(const recomputation *r, int first, int i, segment_bytes *bytes)
 {
-    const op *o = &r->p->ops[i];
-    for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
-        const tensor_ref t = buffer_of(r->p, o->out[k]);
-        const activation_use *u = t == NO_TENSOR ? NULL : &r->uses[t];
-        if (u && u->written == i && u->read > i)
-            bytes->kept += u->bytes;
-        else if (u && u->written == i && u->saved)
-            bytes->dropped += u->bytes;
-    }
-    for (int k = 0; k < OP_INPUTS_MAX; k++) {
-        const tensor_ref t = buffer_of(r->p, o->in[k]);
-        const activation_use *u = t == NO_TENSOR ? NULL : &r->uses[t];
-        for (int before = 0; before < k; before++)
-            if (buffer_of(r->p, o->in[before]) == t)
-                u = NULL;
-        if (!u || u->read != i || u->written < first || u->written == i)
+    for (int k = r->changes_of[i]; k >= 0; k = r->changes[k].next) {
+        const segment_change *c = &r->changes[k];
+        if (c->since < first)
             continue;
-        bytes->kept -= u->bytes;
-        bytes->dropped += u->saved ? u->bytes : 0;
+        bytes->kept += c->by.kept;
+        bytes->dropped += c->by.dropped;
     }
 }
 
@@ -214,9 +244,15 @@ static bool divide(recomputation *r, int64_t budget)
             extend(r, i, budget);
     if (r->kept[r->end - 1] < 0)
         return false;
-    for (int last = r->end - 1; last > 0; last = r->before[last])
-        for (int i = last; i > r->before[last]; i--)
+    r->largest = 0;
+    for (int last = r->end - 1; last > 0; last = r->before[last]) {
+        segment_bytes bytes = {0};
+        for (int i = r->before[last] + 1; i <= last; i++) {
+            join(r, r->before[last] + 1, i, &bytes);
             r->segment[i] = last;
+        }
+        r->largest = bytes.dropped > r->largest ? bytes.dropped : r->largest;
+    }
     return true;
 }
 
@@ -450,11 +486,15 @@ static bool choose(recomputation *r)
     outcome tried[BUDGETS], *best = NULL, *lowest = tried;
     int count = 0;
     double budget = (double)whole;
-    while (count < BUDGETS && try_budget(r, (int64_t)budget, &tried[count])) {
+    r->largest = INT64_MAX;
+    for (int i = 0; i < BUDGETS; i++, budget *= SHRINK) {
+        if ((int64_t)budget >= r->largest) /* the division of the budget before */
+            continue;
+        if (!try_budget(r, (int64_t)budget, &tried[count]))
+            break;
         if (tried[count].peak < lowest->peak)
             lowest = &tried[count];
         count++;
-        budget *= SHRINK;
     }
     for (int i = 0; i < count; i++)
         if ((double)tried[i].peak <= (double)lowest->peak * AS_GOOD &&
@@ -522,6 +562,8 @@ static cornu_status make_room(recomputation *r)
     TRY(memory_new(tensors, sizeof *r->origin, what, &r->origin));
     TRY(memory_new(2 * tensors, sizeof *r->first, what, &r->first));
     TRY(memory_new(2 * tensors, sizeof *r->last, what, &r->last));
+    TRY(memory_new(2 * tensors, sizeof *r->changes, what, &r->changes));
+    TRY(memory_new(forward, sizeof *r->changes_of, what, &r->changes_of));
     TRY(memory_new(forward, sizeof *r->may_end, what, &r->may_end));
     TRY(memory_new(forward, sizeof *r->kept, what, &r->kept));
     TRY(memory_new(forward, sizeof *r->before, what, &r->before));
@@ -540,6 +582,8 @@ static void free_room(recomputation *r)
     free(r->origin);
     free(r->first);
     free(r->last);
+    free(r->changes);
+    free(r->changes_of);
     free(r->may_end);
     free(r->kept);
     free(r->before);
@@ -560,6 +604,7 @@ cornu_status pass_recompute(plan *p)
     if (status == CORNU_OK) {
         find_uses(&r);
         find_ends(&r);
+        find_changes(&r);
         if (choose(&r))
             status = take_over(&r);
     }
