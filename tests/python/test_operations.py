@@ -85,6 +85,8 @@ def test_a_network_of_operations_is_kept_in_files(tmp_path):
     (ValueError, "ops.subtract: found tensors of shapes .None, 6. and .None, 1, 6.; expected equal numbers of axes",
      lambda x: x - ops.expand_dims(x, 1)),
     (NotImplementedError, "ops.sum: over axis=None", lambda x: ops.sum(x)),
+    (ValueError, r"ops.sum: axis: found \(1, -1\) for a tensor of 2 axes, one of them twice",
+     lambda x: ops.sum(x, axis=(1, -1), keepdims=True)),
     (ValueError, "ops.max: axis: found 0 .*0 is the batch", lambda x: ops.max(x, axis=(0, 1))),
     (NotImplementedError, "ops.min: initial=3", lambda x: ops.min(x, axis=1, keepdims=True, initial=3)),
     (NotImplementedError, r"ops.matmul: of a tensor of shape \(None, 6\)", lambda x: x @ x),

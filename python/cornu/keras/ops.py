@@ -151,8 +151,11 @@ def _runs(function: str, axis, rank: int) -> list[list[int]]:
     if axis is None:
         raise NotImplementedError(f"ops.{function}: over axis=None, all samples together, is not in cornu; it takes axes from 1 to "
                                   f"{rank - 1}")
+    numbers = [_axis(function, n, rank) for n in (axis if isinstance(axis, (list, tuple)) else (axis,))]
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"ops.{function}: axis: found {axis} for a tensor of {rank} axes, one of them twice; expected each once")
     runs: list[list[int]] = []
-    for number in sorted({_axis(function, n, rank) for n in (axis if isinstance(axis, (list, tuple)) else (axis,))}):
+    for number in sorted(numbers):
         if runs and runs[-1][-1] == number - 1:
             runs[-1].append(number)
         else:
