@@ -63,8 +63,8 @@ $found
 EOF
 
 found=$(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]+"' examples/*.c examples/*.h |
-    grep -v '"example\.h"' || true)
-[ -z "$found" ] || complain_all "examples use only the public header" <<EOF
+    grep -vE '"[a-z0-9_]+\.h"' || true)
+[ -z "$found" ] || complain_all "examples use only the public header, and headers beside them" <<EOF
 $found
 EOF
 
