@@ -420,6 +420,30 @@ static void older_files_list_the_weights_of_a_model_within_as_keras_does(void **
     cornu_model_close(m);
 }
 
+/* Keras 3 gives such a Functional's weights in the order of its layers. */
+static void older_files_list_a_frozen_model_of_which_a_layer_was_thawed_as_keras_does(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    tensor_file *f;
+    expect_ok(cornu_model_parse(
+        "model: {input: [4], layers: [{Model: {name: base, layers: [{Dense: {units: 4, name: a}}, "
+        "{Dense: {units: 4, name: b}}, {Add: {inputs: [a, b], name: c}}]}}]}",
+        "recipe.yaml", &m));
+    expect_ok(cornu_model_initialize(m, 1));
+    expect_ok(cornu_model_set_trainable(m, "base", false));
+    expect_ok(cornu_model_set_trainable(m, "base/b", true));
+    expect_ok(cornu_model_save(m, scratch_path("base.h5")));
+    expect_ok(tensor_file_open(scratch_path("base.h5"), &f));
+    json_t *list = json_loads(tensor_file_metadata(f, "model_weights/base@weight_names"), 0, NULL);
+    assert_int_equal(json_array_size(list), 4);
+    assert_string_equal(json_string_value(json_array_get(list, 0)), "base/a/kernel");
+    assert_string_equal(json_string_value(json_array_get(list, 3)), "base/b/bias");
+    json_decref(list);
+    tensor_file_close(f);
+    cornu_model_close(m);
+}
+
 static void weights_of_a_model_within_are_found_by_name(void **state)
 {
     (void)state;
@@ -686,6 +710,7 @@ int main(void)
         IN_SCRATCH(a_file_saved_while_training_goes_on_with_the_same_bits),
         IN_SCRATCH(names_are_as_keras_gives_them),
         IN_SCRATCH(older_files_list_the_weights_of_a_model_within_as_keras_does),
+        IN_SCRATCH(older_files_list_a_frozen_model_of_which_a_layer_was_thawed_as_keras_does),
         IN_SCRATCH(weights_of_a_model_within_are_found_by_name),
         IN_SCRATCH(what_h5py_writes_for_libver_latest_is_the_same_model),
         IN_SCRATCH(many_links_and_attributes_of_a_group_are_read),

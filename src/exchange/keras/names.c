@@ -136,14 +136,18 @@ static cornu_status name_native_optimizer(const cornu_model *m, const int *order
 
 /* ---- the older files -------------------------------------------------------------------- */
 
-/* Add the weights of these layers that are trained, or the others. */
+/* Add the weights of these layers that are trained, or the others. In Keras no weight of a
+   Functional counts as trained while the Functional's own flag is false, even if its layer was
+   thawed; of a Sequential its files keep no flag. */
 static int list_weights(const cornu_model *m, const model_member *of, bool trained, int *out)
 {
+    const submodel *s = of->layer ? NULL : &m->submodels[of->submodel];
+    const bool trains = !s || s->trainable || !s->functional;
     int count = 0;
     for (int i = of->first; i < of->end; i++) {
         const layer *l = m->layers[i];
         for (int j = l->first_variable; j < l->first_variable + l->weight_count; j++)
-            if ((l->trainable && !m->variables[j].statistic) == trained)
+            if ((trains && l->trainable && !m->variables[j].statistic) == trained)
                 out[count++] = j;
     }
     return count;
