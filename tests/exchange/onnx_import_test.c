@@ -167,6 +167,32 @@ static void several_inputs_and_outputs_come_back(void **state)
     cornu_model_close(m);
 }
 
+/* A dictionary of inputs may have the keys of that of outputs, and an input may be called "input":
+   each value of the file has a name of its own. */
+static void names_of_inputs_and_outputs_differ(void **state)
+{
+    (void)state;
+    doc *keys;
+    cornu_model *m = net_model("model:\n"
+                               "  inputs: {a: [4], b: [3]}\n"
+                               "  layers:\n"
+                               "    - Concatenate: {inputs: [a, b], name: both}\n"
+                               "    - Dense: {units: 2, name: first}\n"
+                               "    - Dense: {units: 3, name: second, inputs: both}\n"
+                               "  outputs: [first, second]\n");
+    expect_ok(doc_parse("{input: 1, output: 2}", 21, "keys", &keys));
+    const doc *const *entries = (const doc *const *)(void *)keys->items;
+    expect_ok(model_set_input_keys(m, entries, 2));
+    expect_ok(model_set_output_keys(m, entries, 2));
+    cornu_model *again = round_trip(m);
+    assert_string_equal(model_input_name(again, 0), "input");
+    assert_string_equal(model_input_name(again, 1), "output");
+    expect_same_outputs(m, again);
+    cornu_model_close(again);
+    cornu_model_close(m);
+    doc_free(keys);
+}
+
 /* ---- graphs made by hand ------------------------------------------------------------------ */
 
 static void must_refuse(onnx_graph *g, const char *why)
@@ -443,6 +469,7 @@ int main(void)
         TEST(a_network_of_pictures_keeps_classes_and_the_scale_of_pixels),
         TEST(networks_that_branch_come_back),
         TEST(several_inputs_and_outputs_come_back),
+        TEST(names_of_inputs_and_outputs_differ),
         TEST(what_is_no_network_of_known_operators_is_refused_by_its_node),
         TEST(constants_that_do_not_fit_are_refused),
         TEST(weights_are_at_most_four_times_the_file),

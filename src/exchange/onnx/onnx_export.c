@@ -718,12 +718,35 @@ static bool gives_output(const plan *p, const op *o)
     return p->model->output_count > 1 && o->kind == OP_INSERT && o->out[0] == p->output;
 }
 
-/* The name of one of several inputs or outputs: its layer's, unless another value has that. */
-static const char *end_name(onnx_export *e, const char *name)
+/* Is the name one of several inputs'? */
+static bool names_input(const cornu_model *m, const char *name)
 {
-    bool taken = strcmp(name, ONNX_INPUT) == 0 || strcmp(name, ONNX_OUTPUT) == 0;
-    for (tensor_ref t = 0; t < e->plan->tensor_count; t++)
-        taken |= strcmp(e->plan->tensors[t].name, name) == 0;
+    for (int i = 0; m->input_count > 1 && i < m->input_count; i++)
+        if (strcmp(model_input_name(m, i), name) == 0)
+            return true;
+    return false;
+}
+
+/* Does a value of the graph have this name? The row of several inputs, or outputs, is none. */
+static bool is_taken(const plan *p, const char *name)
+{
+    const cornu_model *m = p->model;
+    if (m->output_count == 1 && strcmp(name, ONNX_OUTPUT) == 0)
+        return true;
+    for (tensor_ref t = 0; t < p->tensor_count; t++) {
+        const bool row =
+            (t == p->input && m->input_count > 1) || (t == p->output && m->output_count > 1);
+        if (!row && strcmp(p->tensors[t].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The name of one of several inputs or outputs: its own, unless another value has that. Keys of
+   inputs may be keys of outputs, too: the inputs keep them, by which callers give arrays. */
+static const char *end_name(onnx_export *e, const char *name, bool is_output)
+{
+    const bool taken = is_taken(e->plan, name) || (is_output && names_input(e->plan->model, name));
     return taken ? onnx_name(e, name, "value") : name;
 }
 
@@ -733,7 +756,7 @@ static void add_input(onnx_export *e, const op *slice, int input)
 {
     const cornu_model *m = e->plan->model;
     const shape *s = model_input_shape(m, input);
-    const char *name = end_name(e, model_input_name(m, input));
+    const char *name = end_name(e, model_input_name(m, input), false);
     const tensor_ref row = slice->out[0];
     onnx_graph_input(e->graph, name, ONNX_FLOAT, s->dim, s->rank);
     e->values[row].plain = name;
@@ -787,7 +810,7 @@ static void add_output(onnx_export *e, const op *insert, int output)
 {
     const cornu_model *m = e->plan->model;
     const shape *s = model_output_shape(m, output);
-    const char *name = end_name(e, model_output_name(m, output));
+    const char *name = end_name(e, model_output_name(m, output), true);
     const tensor_ref row = insert->in[0], whole = tensor_of(e, row)->alias;
     const int64_t rank = s->rank + 1;
     shape full = {.rank = s->rank + 1, .dim = {e->plan->batch}};
