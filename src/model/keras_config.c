@@ -94,13 +94,14 @@ static cornu_status read_tensor(const doc *d, keras_tensor *out)
     return CORNU_OK;
 }
 
-/* null or false, or a list of nulls, as the masks of several inputs. */
+/* null or false, or a list or map of nulls, as the masks of several inputs. */
 static bool is_off(const doc *d)
 {
-    for (int i = 0; d->type == DOC_LIST && i < d->count; i++)
+    const bool several = d->type == DOC_LIST || d->type == DOC_MAP;
+    for (int i = 0; several && i < d->count; i++)
         if (d->items[i]->type != DOC_NULL)
             return false;
-    return d->type == DOC_LIST || d->type == DOC_NULL || (d->type == DOC_BOOL && !d->boolean);
+    return several || d->type == DOC_NULL || (d->type == DOC_BOOL && !d->boolean);
 }
 
 /* Arguments of a call besides its input: only those without effect are accepted. */
@@ -170,16 +171,24 @@ static bool trains_otherwise(const doc *at)
     return false;
 }
 
-/* With training=False Keras computes a call in training, too, as in a prediction. */
-static cornu_status check_training(const keras_layer *l, const doc *node)
+/* The argument `training` of a call; NULL: true or false is not given. */
+static const doc *training_of(const doc *node)
 {
     const doc *training = doc_get(doc_get(node, "kwargs"), "training");
     if (node->type == DOC_LIST && node->count > 0 && node->items[0]->type == DOC_LIST &&
         node->items[0]->count > 3)
         training = doc_get(node->items[0]->items[3], "training");
-    if (!training || training->type != DOC_BOOL)
-        return CORNU_OK;
-    if (!trains_otherwise(l->at))
+    return training && training->type == DOC_BOOL ? training : NULL;
+}
+
+/* With training=False Keras computes a call in training, too, as in a prediction. The layer is
+   searched once, however often a file calls it. */
+static cornu_status check_training(const keras_layer *l, const doc *calls)
+{
+    const doc *training = NULL;
+    for (int i = 0; !training && i < calls->count; i++)
+        training = training_of(calls->items[i]);
+    if (!training || !trains_otherwise(l->at))
         return CORNU_OK;
     return doc_fail(
         training,
@@ -220,7 +229,6 @@ static cornu_status read_call(keras_layers *layers, const keras_layer *l, const 
                         MODEL_LAYERS_MAX);
     *c = (keras_call){.of = l, .made = -1};
     TRY(read_node(node, &c->tensors));
-    TRY(check_training(l, node));
     if (c->tensors->count > MODEL_LINKS_MAX - layers->link_count)
         return doc_fail(node,
                         "found more than %d inputs of layers in all; expected at most that many",
@@ -252,6 +260,7 @@ static cornu_status read_functional_layer(keras_layers *layers, const doc *at)
         layers->calls[layers->call_count++] = (keras_call){.of = l, .made = -1};
     for (int i = 0; i < nodes->count; i++)
         TRY(read_call(layers, l, nodes->items[i]));
+    TRY(check_training(l, nodes));
     layers->count++;
     return CORNU_OK;
 }
@@ -460,8 +469,7 @@ static cornu_status read_ends(const doc *config, const char *key, ends *out)
 static cornu_status find_named(const keras_layer *l, const doc *map, const ends *own, int i,
                                const doc **at)
 {
-    const char *name =
-        own->tensor[i]->key ? own->tensor[i]->key : doc_string(first_item(own->tensor[i]));
+    const char *name = own->named ? own->tensor[i]->key : doc_string(first_item(own->tensor[i]));
     *at = doc_get(map, name);
     if (!*at)
         return doc_fail(map, "found no input %.80s of %.80s; expected all its inputs", name,

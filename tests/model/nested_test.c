@@ -198,6 +198,30 @@ static void calls_are_counted_as_keras_does(void **state)
     cornu_model_close(m);
 }
 
+/* base({"j": x}), where base has one input: not a dictionary of one. */
+static void a_model_of_one_input_is_called_on_a_dictionary(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": [" IN(
+            "i", "[null, 4]") ", {\"class_name\": \"Functional\", \"config\": {\"name\": \"e\", "
+                              "\"layers\": [" IN(
+                                  "j",
+                                  "[null, 4]") ", {\"class_name\": \"Dense\", "
+                                               "\"config\": {\"name\": \"d\", \"units\": 4}, "
+                                               "\"name\": \"d\", \"inbound_nodes\": [[[\"j\", "
+                                               "0, 0, {}]]]}], \"input_layers\": [\"j\", 0, "
+                                               "0], \"output_layers\": [\"d\", 0, 0]}, "
+                                               "\"name\": \"e\", \"inbound_nodes\": [{\"args\": "
+                                               "[{\"j\": {\"class_name\": \"__keras_tensor__\", "
+                                               "\"config\": {\"keras_history\": [\"i\", 0, 0]}}}], "
+                                               "\"kwargs\": {\"mask\": {\"j\": null}}}]}], "
+                                               "\"input_layers\": [\"i\", 0, 0], "
+                                               "\"output_layers\": [\"e\", 1, 0]}}");
+    assert_reads(m, "e/j", "i");
+    cornu_model_close(m);
+}
+
 static void a_model_within_is_frozen_with_its_layers(void **state)
 {
     (void)state;
@@ -437,6 +461,7 @@ int main(void)
         cmocka_unit_test(the_inputs_of_a_model_within_have_names_of_their_own),
         cmocka_unit_test(models_within_models_survive_keras_json),
         cmocka_unit_test(calls_are_counted_as_keras_does),
+        cmocka_unit_test(a_model_of_one_input_is_called_on_a_dictionary),
         cmocka_unit_test(a_model_within_is_frozen_with_its_layers),
         cmocka_unit_test(models_within_are_made_by_the_interface),
         cmocka_unit_test(wrong_models_within_are_refused_by_name),
