@@ -110,6 +110,17 @@ cornu_status model_automatic_name(const cornu_model *m, const char *base, char *
     return status;
 }
 
+/* "dense/call_2"; a later number where a layer of the submodel is called so. */
+cornu_status model_call_name(const cornu_model *m, const char *of, int number, char **out)
+{
+    cornu_status status = memory_format(out, "%s/call_%d", of, number);
+    while (status == CORNU_OK && name_is_taken(m, *out)) {
+        free(*out);
+        status = memory_format(out, "%s/call_%d", of, ++number);
+    }
+    return status;
+}
+
 enum { LAYER_NAME_MAX = 200, LAYER_PATH_MAX = 400 };
 
 cornu_status model_chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
@@ -388,7 +399,7 @@ cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const cha
         return doc_fail(at, "%s: found a second call of the input; expected one of a layer",
                         l->name);
     TRY(name ? model_chosen_name(m, name, at, &own)
-             : memory_format(&own, "%s/call_%d", l->name, l->call_count + 1));
+             : model_call_name(m, l->name, l->call_count + 1, &own));
     cornu_status status = model_repeat(m, l, at, own, inputs, count);
     free(own);
     return status;

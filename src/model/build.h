@@ -14,6 +14,8 @@ static inline int model_owner(const cornu_model *m)
    first of "base", "base_1", ... that is free. The caller frees *out. */
 cornu_status model_chosen_name(const cornu_model *m, const char *name, const doc *at, char **out);
 cornu_status model_automatic_name(const cornu_model *m, const char *base, char **out);
+/* The name of call number `number` (from 2) of the layer or submodel of this full name. */
+cornu_status model_call_name(const cornu_model *m, const char *of, int number, char **out);
 
 /* Fail where nothing can be appended. */
 cornu_status model_check_room(const cornu_model *m, const doc *at);

@@ -336,7 +336,7 @@ cornu_status submodel_call_again(cornu_model *m, int number, const doc *at, cons
                         s->functional ? "Functional" : "Sequential", count,
                         m->calls[first].input_count);
     TRY(name ? model_chosen_name(m, name, at, &own)
-             : memory_format(&own, "%s/call_%d", s->name, s->call_count + 1));
+             : model_call_name(m, s->name, s->call_count + 1, &own));
     TRY(add_call(m, number, own));
     const int call = m->within;
     repetition r = {.first = first,

@@ -126,6 +126,19 @@ static void the_inputs_of_a_model_within_have_names_of_their_own(void **state)
     cornu_model_close(m);
 }
 
+static void a_call_has_another_name_than_the_layers_within(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model(VECTOR("    - Model: {name: a, layers: [{Dense: {units: 4, name: call_2}}]}\n"
+                          "    - Call: {layer: a}\n"
+                          "    - Add: {inputs: [a/call_2, a/call_3], name: sum}\n"));
+    const model_node *sum = node_of(m, "sum");
+    assert_string_equal(m->nodes[sum->inputs[0]].name, "a/call_2");
+    assert_string_equal(m->nodes[sum->inputs[1]].name, "a/call_3/call_2");
+    cornu_model_close(m);
+}
+
 /* The text of its configuration, read and written again, is the same. */
 static void assert_survives(const char *recipe)
 {
@@ -459,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_model_that_is_called_twice_has_its_weights_once),
         cmocka_unit_test(calls_of_a_model_within_repeat_those_within_it),
         cmocka_unit_test(the_inputs_of_a_model_within_have_names_of_their_own),
+        cmocka_unit_test(a_call_has_another_name_than_the_layers_within),
         cmocka_unit_test(models_within_models_survive_keras_json),
         cmocka_unit_test(calls_are_counted_as_keras_does),
         cmocka_unit_test(a_model_of_one_input_is_called_on_a_dictionary),
