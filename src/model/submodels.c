@@ -128,6 +128,19 @@ static cornu_status check_depth(const cornu_model *m, const doc *at)
     return CORNU_OK;
 }
 
+/* The names of its weights begin with its own: one that files have for other tensors cannot be. */
+static cornu_status check_name(const submodel *s, const doc *at)
+{
+    static const char *const kept[] = {"optimizer", "callbacks"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strcmp(s->name, kept[i]) == 0)
+            return doc_fail(at,
+                            "found a model called %s; expected another name: files keep the state "
+                            "of training under this one",
+                            s->name);
+    return CORNU_OK;
+}
+
 /* Add a call, and make it the one that is built. Takes `name`. */
 static cornu_status add_call(cornu_model *m, int of, char *name)
 {
@@ -154,7 +167,9 @@ cornu_status submodel_begin(cornu_model *m, const char *name, const doc *at)
     TRY(check_depth(m, at));
     TRY(memory_grow(&m->submodels, &capacity, capacity + 1, sizeof *m->submodels));
     TRY(name ? model_chosen_name(m, name, at, &s.name) : model_automatic_name(m, "model", &s.name));
-    cornu_status status = memory_copy_string(s.name, &same);
+    cornu_status status = check_name(&s, at);
+    if (status == CORNU_OK)
+        status = memory_copy_string(s.name, &same);
     if (status != CORNU_OK) {
         free(s.name);
         return status;

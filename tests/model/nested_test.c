@@ -333,6 +333,8 @@ static void wrong_models_within_are_refused_by_name(void **state)
         {VECTOR(
              "    - Model: {name: a, inputs: input_layer, layers: [{InputLayer: {shape: [4]}}]}\n"),
          "found an InputLayer of a model within the model; expected none"},
+        {VECTOR("    - Model: {name: optimizer, layers: [Flatten]}\n"),
+         "layers[0]: found a model called optimizer; expected another name"},
         {VECTOR("    - Model: {name: a, inputs: {b: 3}, layers: [Flatten]}\n"),
          "Model.inputs.b: found 3; expected the name of a layer before this one"},
         {VECTOR("    - Model: {name: a, layers: [{Dense: {units: 3}}]}\n"
