@@ -43,9 +43,9 @@ cornu_status cornu_model_add(cornu_model *model, const char *layer_name, const c
                            model ? "layer" : "model");
     TRY(parse_options(options, layer_name, &d));
     const doc *given = d && d->type != DOC_NULL ? d : NULL;
-    const int layers = model->layer_count, submodels = model->submodel_count;
+    const int layers = model->layer_count;
     cornu_status status = model_add_layer(model, layer_name, given, given);
-    model_forget_places(model, layers, submodels);
+    model_forget_places(model, layers);
     doc_free(d);
     return status == CORNU_OK ? model_settle(model) : status;
 }

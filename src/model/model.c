@@ -93,12 +93,10 @@ done:
     return status;
 }
 
-void model_forget_places(cornu_model *m, int first_layer, int first_submodel)
+void model_forget_places(cornu_model *m, int first)
 {
-    for (int i = first_layer; i < m->layer_count; i++)
+    for (int i = first; i < m->layer_count; i++)
         m->layers[i]->where = NULL;
-    for (int i = first_submodel; i < m->submodel_count; i++)
-        m->submodels[i].where = NULL;
 }
 
 /* ---- outputs ---------------------------------------------------------------------------- */

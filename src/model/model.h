@@ -91,12 +91,11 @@ enum { MODEL_ENDS_MAX = 16 }; /* inputs, and outputs, of a model */
 
 /* A model within the model: Keras's Sequential or Functional, called as a layer. */
 typedef struct submodel {
-    char *name;       /* "encoder", or "encoder/stem" of the submodel encoder */
-    int owner;        /* the submodel that it belongs to; -1: the model itself */
-    bool functional;  /* else Sequential */
-    bool trainable;   /* Keras's: setting it sets its layers, whose flags count */
-    int call_count;   /* at least one */
-    const doc *where; /* place in the recipe, for messages; NULL without one */
+    char *name;      /* "encoder", or "encoder/stem" of the submodel encoder */
+    int owner;       /* the submodel that it belongs to; -1: the model itself */
+    bool functional; /* else Sequential */
+    bool trainable;  /* Keras's: setting it sets its layers, whose flags count */
+    int call_count;  /* at least one */
 } submodel;
 
 /* A call of a submodel. The first one says what the submodel is; others repeat its nodes on other
@@ -207,8 +206,8 @@ cornu_status model_add_layer(cornu_model *m, const char *class_name, const doc *
 /* Free a layer that is in no model; NULL is allowed. And what a node owns. */
 void layer_free(layer *l);
 void model_node_free(model_node *n);
-/* Layers and submodels from these numbers on forget their places in a document, which is freed. */
-void model_forget_places(cornu_model *m, int first_layer, int first_submodel);
+/* Layers from this number on forget their places in a document, which is freed. */
+void model_forget_places(cornu_model *m, int first);
 /* Make the outputs of these nodes the model's, in this order; `at` is their place in the recipe. */
 cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *nodes, int count);
 /* The same by the layers' names: one, or a list of them. */

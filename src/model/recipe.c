@@ -132,7 +132,7 @@ static cornu_status read_section(const doc *section, cornu_model **out)
 cornu_status model_from_section(const doc *section, cornu_model **out)
 {
     TRY(read_section(section, out));
-    model_forget_places(*out, 0, 0);
+    model_forget_places(*out, 0);
     return CORNU_OK;
 }
 
@@ -290,7 +290,7 @@ cornu_status model_from_recipe_file(doc *recipe, cornu_model **out)
     }
     status = take_recipe(recipe, file, out);
     if (status == CORNU_OK && file)
-        model_forget_places(*out, 0, 0);
+        model_forget_places(*out, 0);
     doc_free(file);
     return status;
 }

@@ -161,7 +161,7 @@ static cornu_status add_call(cornu_model *m, int of, char *name)
 cornu_status submodel_begin(cornu_model *m, const char *name, const doc *at)
 {
     size_t capacity = (size_t)m->submodel_count;
-    submodel s = {.owner = model_owner(m), .trainable = true, .where = at};
+    submodel s = {.owner = model_owner(m), .trainable = true};
     char *same;
     TRY(model_check_room(m, at));
     TRY(check_depth(m, at));
