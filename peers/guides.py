@@ -187,7 +187,7 @@ GUIDES = {
     "augmented": Guide(augmented, "photos", ("RandomFlip", "data.augment")),
     "augmented-inside": Guide(augmented_inside, "photos", ("changes, Sequential", "data.augment")),
     "residual": Guide(residual, "cifar", ()),
-    "transfer": Guide(transfer, "photos", ("mobilenetv2", "as in a prediction while the model trains")),
+    "transfer": Guide(transfer, "photos", ("mobilenetv2", "max_value: found 6")),
     "text": Guide(text, "none", ("words, Embedding", "unknown layer")),
 }
 

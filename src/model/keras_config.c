@@ -104,7 +104,8 @@ static bool is_off(const doc *d)
     return several || d->type == DOC_NULL || (d->type == DOC_BOOL && !d->boolean);
 }
 
-/* Arguments of a call besides its input: only those without effect are accepted. */
+/* Arguments of a call besides its input: only those without effect are accepted. Keras writes
+   `training: false` for every Dropout; its fit() overrules it, also where a caller gave it. */
 static cornu_status check_arguments(const doc *arguments)
 {
     if (!arguments || arguments->type == DOC_NULL)
@@ -154,47 +155,6 @@ static cornu_status read_source(const doc *tensor, keras_tensor *out)
     const doc *history =
         tensor->type == DOC_MAP ? doc_get(doc_get(tensor, "config"), "keras_history") : tensor;
     return read_tensor(history ? history : tensor, out);
-}
-
-/* Does a layer, or one in a model, compute otherwise while it trains? */
-static bool trains_otherwise(const doc *at)
-{
-    const char *class_name = doc_string(doc_get(at, "class_name"));
-    const doc *config = doc_get(at, "config");
-    const doc *list = config && config->type == DOC_LIST ? config : doc_get(config, "layers");
-    if (class_name &&
-        (strcmp(class_name, "BatchNormalization") == 0 || strcmp(class_name, "Dropout") == 0))
-        return true;
-    for (int i = 0; list && list->type == DOC_LIST && i < list->count; i++)
-        if (trains_otherwise(list->items[i]))
-            return true;
-    return false;
-}
-
-/* The argument `training` of a call; NULL: true or false is not given. */
-static const doc *training_of(const doc *node)
-{
-    const doc *training = doc_get(doc_get(node, "kwargs"), "training");
-    if (node->type == DOC_LIST && node->count > 0 && node->items[0]->type == DOC_LIST &&
-        node->items[0]->count > 3)
-        training = doc_get(node->items[0]->items[3], "training");
-    return training && training->type == DOC_BOOL ? training : NULL;
-}
-
-/* With training=False Keras computes a call in training, too, as in a prediction. The layer is
-   searched once, however often a file calls it. */
-static cornu_status check_training(const keras_layer *l, const doc *calls)
-{
-    const doc *training = NULL;
-    for (int i = 0; !training && i < calls->count; i++)
-        training = training_of(calls->items[i]);
-    if (!training || !trains_otherwise(l->at))
-        return CORNU_OK;
-    return doc_fail(
-        training,
-        "found a call of %s that is computed as in a prediction while the model trains; "
-        "expected one without `training` (cornu does not support it)",
-        l->name);
 }
 
 /* What a call reads: an output of a call. */
@@ -260,7 +220,6 @@ static cornu_status read_functional_layer(keras_layers *layers, const doc *at)
         layers->calls[layers->call_count++] = (keras_call){.of = l, .made = -1};
     for (int i = 0; i < nodes->count; i++)
         TRY(read_call(layers, l, nodes->items[i]));
-    TRY(check_training(l, nodes));
     layers->count++;
     return CORNU_OK;
 }
