@@ -121,7 +121,7 @@ cornu_status name_fail_layer(const doc *at, const char *name, const char *where,
                               ? doc_fail(at, "found no layer \"%.80s\"%s; did you mean %s?", name,
                                          where, names[nearest])
                               : doc_fail(at, "found no layer \"%.80s\"%s; there %s %s", name, where,
-                                         count == 1 ? "is" : "are",
+                                         PLURAL(count, "is", "are"),
                                          known.data && !known.failed ? known.data : "none");
     text_free(&known);
     return status;

@@ -41,25 +41,24 @@ static int between(const cornu_model *m, const layer *l, int owner)
     return found;
 }
 
-static bool is_in(const cornu_model *m, const layer *l, int owner)
+bool submodel_is_in(const cornu_model *m, int number, int around)
 {
-    int s = l->owner;
-    while (s >= 0 && s != owner)
-        s = m->submodels[s].owner;
-    return s == owner;
+    while (number >= 0 && number != around)
+        number = m->submodels[number].owner;
+    return number == around;
 }
 
 bool model_next_member(const cornu_model *m, int owner, model_member *at)
 {
     int i = at->end;
-    while (i < m->layer_count && !is_in(m, m->layers[i], owner))
+    while (i < m->layer_count && !submodel_is_in(m, m->layers[i]->owner, owner))
         i++;
     if (i >= m->layer_count)
         return false;
     const int s = between(m, m->layers[i], owner);
     *at = (model_member){
         .layer = s < 0 ? m->layers[i] : NULL, .submodel = s, .first = i, .end = i + 1};
-    while (s >= 0 && at->end < m->layer_count && is_in(m, m->layers[at->end], s))
+    while (s >= 0 && at->end < m->layer_count && submodel_is_in(m, m->layers[at->end]->owner, s))
         at->end++;
     return true;
 }

@@ -41,6 +41,8 @@ int submodel_call_number(const cornu_model *m, int submodel, int number);
 int submodel_level(const cornu_model *m, int submodel);
 /* Is it Keras's Functional, not a Sequential? Of -1: the model itself. */
 bool submodel_is_functional(const cornu_model *m, int submodel);
+/* Is submodel `number` the submodel `around`, or in it? Each is in -1, the model itself. */
+bool submodel_is_in(const cornu_model *m, int number, int around);
 /* The submodel of this full name; -1: there is none. */
 int submodel_find(const cornu_model *m, const char *name);
 

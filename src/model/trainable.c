@@ -183,14 +183,6 @@ static cornu_status find(const cornu_model *m, const char *name, layer **l, int 
     return !name || *l || *inner >= 0 ? CORNU_OK : fail_name(m, name);
 }
 
-/* Is submodel `s` in the submodel `around`, or this one? Each is in -1, the model itself. */
-static bool is_in(const cornu_model *m, int s, int around)
-{
-    while (s >= 0 && s != around)
-        s = m->submodels[s].owner;
-    return s == around;
-}
-
 cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer_name, bool trainable)
 {
     layer *l;
@@ -206,10 +198,10 @@ cornu_status cornu_model_set_trainable(cornu_model *model, const char *layer_nam
     if (inner < 0)
         model->trainable = trainable;
     for (int i = 0; i < model->submodel_count; i++)
-        if (is_in(model, i, inner))
+        if (submodel_is_in(model, i, inner))
             model->submodels[i].trainable = trainable;
     for (int i = 0; i < model->layer_count; i++)
-        if (is_in(model, model->layers[i]->owner, inner))
+        if (submodel_is_in(model, model->layers[i]->owner, inner))
             model->layers[i]->trainable = trainable;
     return apply(model);
 }

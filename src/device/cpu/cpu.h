@@ -20,6 +20,8 @@
 /* Elements of one task of an elementwise operation: 64 KiB per tensor, so that a few tensors'
    ranges stay in L2 and a task takes far longer than its dispatch. */
 enum { CPU_TASK = 16384 };
+/* Elements of a block on which several operations are made in turn: three tensors' stay in L1. */
+enum { CPU_BLOCK = 2048 };
 
 static inline int64_t cpu_divide_up(int64_t a, int64_t b)
 {
@@ -80,8 +82,6 @@ static inline int64_t cpu_scratch_floats(int64_t floats)
 
 /* y = act(x), elementwise; x and y may be the same. Not for softmax. */
 void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t count);
-/* sum += x */
-void cpu_add_to(cpu_isa isa, const float *x, float *sum, int64_t count);
 /* The activation's gradient: dx from dy (they may be the same) and from the tensor that
    ACTIVATION_BACKWARD reads as x_or_y. */
 void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,

@@ -185,8 +185,6 @@ const kernel cpu_binary_backward = {.name = "vector", .prepare = prepare, .run =
 /* y = a + b, and what follows in its group while a block is in the L1 cache: an activation's
    forward pass (GROUP_RESIDUAL) or backward pass (GROUP_ACTIVATION_BACKWARD). */
 
-enum { IN_CACHE = 2048 }; /* floats of a block that stays in L1 */
-
 typedef struct add_run {
     cpu_isa isa;
     const float *a, *b;
@@ -202,8 +200,8 @@ static void add_task(void *context, int64_t task, int worker)
     const add_run *r = context;
     int64_t begin, end;
     cpu_task_range(r->count, CPU_TASK, task, &begin, &end);
-    for (; begin < end; begin += IN_CACHE) {
-        const int64_t count = cpu_least(IN_CACHE, end - begin);
+    for (; begin < end; begin += CPU_BLOCK) {
+        const int64_t count = cpu_least(CPU_BLOCK, end - begin);
         float *y = r->y + begin;
         cpu_element_kernels[r->isa]->binary[BINARY_ADD](r->a + begin, 1, r->b + begin, 1, y, count);
         if (r->from)

@@ -18,11 +18,6 @@ void cpu_activate(cpu_isa isa, activation act, const float *x, float *y, int64_t
     cpu_element_kernels[isa]->activate[act.kind](x, y, count, act.alpha);
 }
 
-void cpu_add_to(cpu_isa isa, const float *x, float *sum, int64_t count)
-{
-    cpu_element_kernels[isa]->add(x, sum, count);
-}
-
 void cpu_activate_back(cpu_isa isa, activation act, const float *from, const float *dy, float *dx,
                        int64_t count)
 {

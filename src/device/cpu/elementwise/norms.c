@@ -14,11 +14,9 @@
    follow (GROUP_RESIDUAL) are made while a block is in the L1 cache. */
 
 CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
+CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
 
-enum {
-    BATCH_NORM_ROWS_LEAST = 32, /* per task: partial sums stay below a tenth of the data */
-    IN_CACHE = 2048             /* floats of a block that stays in L1, with those it is added to */
-};
+enum { BATCH_NORM_ROWS_LEAST = 32 }; /* per task: partial sums stay below a tenth of the data */
 
 typedef struct batch_norm_state {
     const batch_norm_kernels *kernels;
@@ -127,13 +125,13 @@ static void write_task(void *context, int64_t task, int worker)
     int64_t begin, end;
     cpu_task_range(s->rows, s->rows_per_task, task, &begin, &end);
     const bool more = n->addend || n->act;
-    const int64_t step = more ? cpu_most(1, IN_CACHE / s->channels) : end - begin;
+    const int64_t step = more ? cpu_most(1, CPU_BLOCK / s->channels) : end - begin;
     for (; begin < end; begin += step) {
         const batch_norm_block b = block_of(n, begin, cpu_least(begin + step, end));
         const int64_t count = b.rows * b.channels;
         n->pass(&b);
         if (n->addend)
-            cpu_add_to(s->isa, n->addend + begin * b.channels, b.out, count);
+            cpu_element_kernels[s->isa]->add(n->addend + begin * b.channels, b.out, count);
         if (n->act)
             cpu_activate(s->isa, *n->act, b.out, b.out, count);
     }
