@@ -433,7 +433,7 @@ cornu_status doc_fail(const doc *at, const char *format, ...)
     return CORNU_INVALID;
 }
 
-static cornu_status fail_found(const doc *d, const char *expected)
+cornu_status doc_fail_found(const doc *d, const char *expected)
 {
     char found[80];
     return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
@@ -444,7 +444,7 @@ cornu_status doc_only_keys(const doc *map, const char *const *known)
     if (!map || map->type == DOC_NULL)
         return CORNU_OK;
     if (map->type != DOC_MAP)
-        return fail_found(map, doc_type_name(DOC_MAP));
+        return doc_fail_found(map, doc_type_name(DOC_MAP));
     for (int i = 0; i < map->count; i++) {
         const char *const *found = known;
         while (*found && strcmp(map->items[i]->key, *found) != 0)
@@ -469,7 +469,7 @@ static cornu_status optional(const doc *map, const char *key, const doc **out)
     if (!map || map->type == DOC_NULL)
         return CORNU_OK;
     if (map->type != DOC_MAP)
-        return fail_found(map, doc_type_name(DOC_MAP));
+        return doc_fail_found(map, doc_type_name(DOC_MAP));
     const doc *d = doc_get(map, key);
     *out = d && d->type != DOC_NULL ? d : NULL;
     return CORNU_OK;
@@ -488,13 +488,13 @@ cornu_status doc_read_int(const doc *map, const char *key, int64_t minimum, int6
         return CORNU_OK;
     }
     if (maximum == INT64_MAX && minimum == INT64_MIN)
-        return fail_found(d, doc_type_name(DOC_INT));
+        return doc_fail_found(d, doc_type_name(DOC_INT));
     if (maximum == INT64_MAX)
         snprintf(expected, sizeof expected, "a whole number of at least %jd", (intmax_t)minimum);
     else
         snprintf(expected, sizeof expected, "a whole number from %jd to %jd", (intmax_t)minimum,
                  (intmax_t)maximum);
-    return fail_found(d, expected);
+    return doc_fail_found(d, expected);
 }
 
 cornu_status doc_read_real(const doc *map, const char *key, double *value)
@@ -502,7 +502,7 @@ cornu_status doc_read_real(const doc *map, const char *key, double *value)
     const doc *d;
     TRY(optional(map, key, &d));
     if (d && d->type != DOC_INT && d->type != DOC_REAL)
-        return fail_found(d, doc_type_name(DOC_REAL));
+        return doc_fail_found(d, doc_type_name(DOC_REAL));
     if (d)
         *value = d->real;
     return CORNU_OK;
@@ -513,7 +513,7 @@ cornu_status doc_read_bool(const doc *map, const char *key, bool *value)
     const doc *d;
     TRY(optional(map, key, &d));
     if (d && d->type != DOC_BOOL)
-        return fail_found(d, doc_type_name(DOC_BOOL));
+        return doc_fail_found(d, doc_type_name(DOC_BOOL));
     if (d)
         *value = d->boolean;
     return CORNU_OK;
@@ -524,7 +524,7 @@ cornu_status doc_read_string(const doc *map, const char *key, const char **value
     const doc *d;
     TRY(optional(map, key, &d));
     if (d && d->type != DOC_STRING)
-        return fail_found(d, doc_type_name(DOC_STRING));
+        return doc_fail_found(d, doc_type_name(DOC_STRING));
     if (d)
         *value = d->string;
     return CORNU_OK;

@@ -48,6 +48,8 @@ const char *doc_type_name(doc_type type); /* "a list" */
 /* Fail with "SOURCE:LINE: path.to[2].key: message"; SOURCE, LINE or the path is left out where
    unknown. */
 cornu_status doc_fail(const doc *at, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with "found D; expected EXPECTED", where D is the node as text. */
+cornu_status doc_fail_found(const doc *d, const char *expected);
 /* Fail on the first key of `map` that is not in the NULL-ended list `known`; the message lists the
    known keys. */
 cornu_status doc_only_keys(const doc *map, const char *const *known);

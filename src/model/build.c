@@ -407,12 +407,6 @@ cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const cha
 
 /* ---- layers by name ---------------------------------------------------------------------- */
 
-static cornu_status fail_found(const doc *d, const char *expected)
-{
-    char found[80];
-    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
-}
-
 /* The name of a node or call as it is said within the submodel that is being built. */
 static const char *local_name(const cornu_model *m, const char *name)
 {
@@ -509,8 +503,8 @@ static cornu_status find_node(const cornu_model *m, const doc *at, const char *b
 {
     const char *name = doc_string(at);
     if (!name)
-        return fail_found(at,
-                          *before ? "the name of a layer before this one" : "the name of a layer");
+        return doc_fail_found(at, *before ? "the name of a layer before this one"
+                                          : "the name of a layer");
     for (int i = 0; i < m->node_count; i++)
         if (is_readable(m, i) && strcmp(local_name(m, m->nodes[i].name), name) == 0) {
             *out = i;
@@ -547,8 +541,8 @@ cornu_status model_find_nodes(const cornu_model *m, const doc *names, const char
 {
     const bool one = doc_string(names) != NULL;
     if (!one && (names->type != DOC_LIST || names->count == 0))
-        return fail_found(names, reader ? "a list of names of layers before this one"
-                                        : "a list of names of layers");
+        return doc_fail_found(names, reader ? "a list of names of layers before this one"
+                                            : "a list of names of layers");
     *count = one ? 1 : names->count;
     if (reader)
         TRY(model_check_links(m, names, *count));

@@ -109,12 +109,6 @@ static const char *wanted(const config_field *f, const char *kind, char *buffer)
     return buffer;
 }
 
-static cornu_status fail_found(const doc *d, const char *expected)
-{
-    char found[80];
-    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
-}
-
 static bool get_int(const config_field *f, const doc *d, int64_t *out)
 {
     if (d->type != DOC_INT || !within(f, (double)d->integer))
@@ -128,7 +122,7 @@ static cornu_status read_int(const config_field *f, const doc *d, void *out)
     char buffer[WANTED_SIZE];
     if (get_int(f, d, out))
         return CORNU_OK;
-    return fail_found(d, wanted(f, "a whole number", buffer));
+    return doc_fail_found(d, wanted(f, "a whole number", buffer));
 }
 
 static bool get_pair(const config_field *f, const doc *d, int64_t out[2])
@@ -146,7 +140,7 @@ static cornu_status read_pair(const config_field *f, const doc *d, void *out)
     char buffer[WANTED_SIZE];
     if (get_pair(f, d, out))
         return CORNU_OK;
-    return fail_found(d, wanted(f, "one or two [height, width] whole numbers", buffer));
+    return doc_fail_found(d, wanted(f, "one or two [height, width] whole numbers", buffer));
 }
 
 static cornu_status read_padding(const config_field *f, const doc *d, void *out)
@@ -162,7 +156,7 @@ static cornu_status read_padding(const config_field *f, const doc *d, void *out)
         d->items[1]->type == DOC_LIST && get_pair(f, d->items[0], sides) &&
         get_pair(f, d->items[1], sides + 2))
         return CORNU_OK;
-    return fail_found(
+    return doc_fail_found(
         d,
         wanted(f, "N, [height, width] or [[top, bottom], [left, right]], whole numbers", buffer));
 }
@@ -172,7 +166,7 @@ static cornu_status read_real(const config_field *f, const doc *d, void *out)
     double *value = out;
     char buffer[WANTED_SIZE];
     if ((d->type != DOC_REAL && d->type != DOC_INT) || !isfinite(d->real) || !within(f, d->real))
-        return fail_found(d, wanted(f, "a number", buffer));
+        return doc_fail_found(d, wanted(f, "a number", buffer));
     *value = d->real;
     return CORNU_OK;
 }
@@ -181,7 +175,7 @@ static cornu_status read_bool(const config_field *f, const doc *d, void *out)
 {
     (void)f;
     if (d->type != DOC_BOOL)
-        return fail_found(d, "true or false");
+        return doc_fail_found(d, "true or false");
     *(bool *)out = d->boolean;
     return CORNU_OK;
 }
@@ -208,7 +202,7 @@ static cornu_status read_choice(const config_field *f, const doc *d, void *out)
         char expected[WANTED_SIZE];
         snprintf(expected, sizeof expected, "%.*s%s%s", (int)strcspn(first, "|"), first,
                  second ? " or " : "", second ? second + 1 : "");
-        return fail_found(d, expected);
+        return doc_fail_found(d, expected);
     }
     *(int *)out = index;
     return CORNU_OK;
@@ -280,7 +274,7 @@ static cornu_status read_dimensions(const config_field *f, const doc *d, int fir
             return doc_fail(d, "found %d dimensions; expected at most %d", d->count - first,
                             SHAPE_MAX - 1);
         if (!get_int(f, d->items[i], &out->dim[out->rank++]))
-            return fail_found(d->items[i], wanted(f, "a whole number", buffer));
+            return doc_fail_found(d->items[i], wanted(f, "a whole number", buffer));
     }
     return CORNU_OK;
 }
@@ -288,7 +282,7 @@ static cornu_status read_dimensions(const config_field *f, const doc *d, int fir
 static cornu_status read_shape(const config_field *f, const doc *d, void *out)
 {
     if (d->type != DOC_LIST)
-        return fail_found(d, "a list of whole numbers, such as [28, 28, 1]");
+        return doc_fail_found(d, "a list of whole numbers, such as [28, 28, 1]");
     return read_dimensions(f, d, 0, out);
 }
 
@@ -297,7 +291,7 @@ static cornu_status read_batch_shape(const config_field *f, const doc *d, void *
     /* Keras's batch size in the shape is ignored: cornu's comes from the fit section. */
     if (d->type != DOC_LIST || d->count < 1 ||
         (d->items[0]->type != DOC_NULL && d->items[0]->type != DOC_INT))
-        return fail_found(d, "a list that starts with null, such as [null, 28, 28, 1]");
+        return doc_fail_found(d, "a list that starts with null, such as [null, 28, 28, 1]");
     return read_dimensions(f, d, 1, out);
 }
 
@@ -310,14 +304,14 @@ static cornu_status read_axis(const config_field *f, const doc *d, void *out)
 static cornu_status read_axes(const config_field *f, const doc *d, void *out)
 {
     return get_pair(f, d, out) ? CORNU_OK
-                               : fail_found(d, "one or two whole numbers, such as 1 or [1, 2]");
+                               : doc_fail_found(d, "one or two whole numbers, such as 1 or [1, 2]");
 }
 
 static cornu_status read_numbers(const config_field *f, const doc *d, void *out)
 {
     number_list *list = out;
     if (d->type != DOC_LIST || d->count > CONFIG_NUMBERS_MAX)
-        return fail_found(d, "a list of at most 33 numbers");
+        return doc_fail_found(d, "a list of at most 33 numbers");
     list->count = d->count;
     for (int i = 0; i < d->count; i++)
         TRY(read_real(f, d->items[i], &list->value[i]));
@@ -328,7 +322,7 @@ static cornu_status read_string(const config_field *f, const doc *d, void *out)
 {
     (void)f;
     if (d->type != DOC_STRING)
-        return fail_found(d, "a string");
+        return doc_fail_found(d, "a string");
     *(const char **)out = d->string;
     return CORNU_OK;
 }
@@ -351,7 +345,7 @@ static cornu_status read_neutral(const config_field *f, const doc *d, void *out)
         char expected[WANTED_SIZE];
         snprintf(expected, sizeof expected, "%.*s (cornu does not support other values)",
                  (int)strcspn(f->choices, "|"), f->choices);
-        status = fail_found(d, expected);
+        status = doc_fail_found(d, expected);
     }
     free(shown);
     json_decref(value);
@@ -368,7 +362,7 @@ static cornu_status read_dtype(const config_field *f, const doc *d, void *out)
     if (d->type == DOC_NULL ||
         (name && name->type == DOC_STRING && strcmp(name->string, "float32") == 0))
         return CORNU_OK;
-    return fail_found(d, "\"float32\" (cornu does not support other types)");
+    return doc_fail_found(d, "\"float32\" (cornu does not support other types)");
 }
 
 static cornu_status read_ignored(const config_field *f, const doc *d, void *out)

@@ -418,18 +418,20 @@ done:
 
 /* ---- the order of layers ------------------------------------------------------------------ */
 
-/* Add the layers of a level, and of the submodels that it calls, to layers[*count]. */
-static cornu_status order_layers(const cornu_model *m, int within, layer **layers, int *count)
+/* Add the nodes of a level, and of the calls of submodels in it, to order[*count]: all of them or,
+   if `first`, those of first calls alone, by the layers' order. */
+static cornu_status order_level(const cornu_model *m, int within, bool first, int *order,
+                                int *count)
 {
     ranked *sorted;
-    int members;
-    cornu_status status = sort_level(m, within, true, &sorted, &members);
-    for (int i = 0; status == CORNU_OK && i < members; i++) {
+    int vertices;
+    cornu_status status = sort_level(m, within, first, &sorted, &vertices);
+    for (int i = 0; status == CORNU_OK && i < vertices; i++) {
         const int vertex = sorted[i].vertex;
         if (is_call(m, vertex))
-            status = order_layers(m, vertex - m->node_count, layers, count);
+            status = order_level(m, vertex - m->node_count, first, order, count);
         else
-            layers[(*count)++] = (layer *)(uintptr_t)m->nodes[vertex].layer;
+            order[(*count)++] = vertex;
     }
     free(sorted);
     return status;
@@ -439,16 +441,16 @@ static cornu_status order_layers(const cornu_model *m, int within, layer **layer
 static cornu_status reorder_layers(cornu_model *m)
 {
     cornu_status status;
-    layer **layers = NULL;
+    int *order = NULL;
     variable *variables = NULL;
     int next = 0, count = 0;
-    TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *layers, "layers", &layers));
+    TRY_GOTO(memory_new((size_t)m->layer_count, sizeof *order, "layers", &order));
     TRY_GOTO(memory_new((size_t)m->weight_count, sizeof *variables, "layers", &variables));
-    TRY_GOTO(order_layers(m, -1, layers, &count));
+    TRY_GOTO(order_level(m, -1, true, order, &count));
     if (m->weight_count > 0)
         memcpy(variables, m->variables, (size_t)m->weight_count * sizeof *variables);
     for (int i = 0; i < m->layer_count; i++) {
-        layer *l = m->layers[i] = layers[i];
+        layer *l = m->layers[i] = (layer *)(uintptr_t)m->nodes[order[i]].layer;
         if (l->weight_count > 0)
             memcpy(m->variables + next, variables + l->first_variable,
                    (size_t)l->weight_count * sizeof *variables);
@@ -456,29 +458,12 @@ static cornu_status reorder_layers(cornu_model *m)
         next += l->weight_count;
     }
 done:
-    free(layers);
+    free(order);
     free(variables);
     return status;
 }
 
 /* ---- the order of nodes ------------------------------------------------------------------- */
-
-/* Add the nodes of a level, and of the calls of submodels in it, to order[*count]. */
-static cornu_status order_nodes(const cornu_model *m, int within, int *order, int *count)
-{
-    ranked *sorted;
-    int calls;
-    cornu_status status = sort_level(m, within, false, &sorted, &calls);
-    for (int i = 0; status == CORNU_OK && i < calls; i++) {
-        const int vertex = sorted[i].vertex;
-        if (is_call(m, vertex))
-            status = order_nodes(m, vertex - m->node_count, order, count);
-        else
-            order[(*count)++] = vertex;
-    }
-    free(sorted);
-    return status;
-}
 
 static void renumber(int *nodes, int count, const int *to)
 {
@@ -516,7 +501,7 @@ static cornu_status reorder_nodes(cornu_model *m)
     TRY_GOTO(memory_new(count, sizeof *order, "layers", &order));
     TRY_GOTO(memory_new(count, sizeof *nodes, "layers", &nodes));
     TRY_GOTO(memory_new(count, sizeof *to, "layers", &to));
-    TRY_GOTO(order_nodes(m, -1, order, &found));
+    TRY_GOTO(order_level(m, -1, false, order, &found));
     memcpy(nodes, m->nodes, count * sizeof *nodes);
     move_nodes(m, order, nodes, to);
 done:

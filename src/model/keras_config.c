@@ -12,12 +12,6 @@ bool keras_config_is(const doc *section)
     return doc_get(section, "class_name") && doc_get(section, "config");
 }
 
-static cornu_status fail_found(const doc *d, const char *expected)
-{
-    char found[80];
-    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
-}
-
 /* ---- reading one layer ------------------------------------------------------------------ */
 
 typedef struct keras_layer {
@@ -57,7 +51,7 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
         "module",          "class_name",   "config",           "name",           "inbound_nodes",
         "registered_name", "build_config", "shared_object_id", "compile_config", NULL};
     if (at->type != DOC_MAP)
-        return fail_found(at, "a layer: {class_name: ..., config: {...}}");
+        return doc_fail_found(at, "a layer: {class_name: ..., config: {...}}");
     const doc *class_name = doc_get(at, "class_name");
     if (!class_name || class_name->type != DOC_STRING)
         return doc_fail(at, "class_name is missing; a layer needs it");
@@ -111,7 +105,7 @@ static cornu_status check_arguments(const doc *arguments)
     if (!arguments || arguments->type == DOC_NULL)
         return CORNU_OK;
     if (arguments->type != DOC_MAP)
-        return fail_found(arguments, "a map of call arguments");
+        return doc_fail_found(arguments, "a map of call arguments");
     for (int i = 0; i < arguments->count; i++) {
         const doc *a = arguments->items[i];
         if ((strcmp(a->key, "mask") != 0 && strcmp(a->key, "training") != 0) || !is_off(a))
@@ -414,7 +408,7 @@ static cornu_status read_ends(const doc *config, const char *key, ends *out)
         return doc_fail(d, "found %d tensors; expected at most %d", d->count, MODEL_ENDS_MAX);
     for (int i = 0; i < d->count; i++)
         if (!is_tensor(d->items[i]))
-            return fail_found(d->items[i], "a tensor: [LAYER, 0, 0]");
+            return doc_fail_found(d->items[i], "a tensor: [LAYER, 0, 0]");
     memcpy(out->tensor, d->items, (size_t)d->count * sizeof *out->tensor);
     out->count = d->count;
     out->named = d->type == DOC_MAP;

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cornu_status fail_found(const doc *d, const char *expected)
-{
-    char found[80];
-    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
-}
-
 /* ---- further calls ----------------------------------------------------------------------- */
 
 typedef struct call_options {
@@ -76,7 +70,7 @@ static cornu_status read_named(const cornu_model *m, const doc *map, const char 
     for (int i = 0; i < map->count; i++) {
         int *one, count;
         if (!doc_string(map->items[i]))
-            return fail_found(map->items[i], "the name of a layer before this one");
+            return doc_fail_found(map->items[i], "the name of a layer before this one");
         TRY(model_find_nodes(m, map->items[i], reader, &one, &count));
         in->nodes[in->count++] = one[0];
         in->names[i] = map->items[i]->key;
@@ -149,7 +143,7 @@ static cornu_status append_model(cornu_model *m, const doc *at, const doc *optio
     if (!layers)
         return doc_fail(at, "layers is missing; Model needs it");
     if (layers->type != DOC_LIST || layers->count == 0)
-        return fail_found(layers, "a list of at least one layer");
+        return doc_fail_found(layers, "a list of at least one layer");
     TRY_GOTO(read_model_inputs(m, at, options, o.name ? o.name : "", &in));
     TRY_GOTO(submodel_begin(m, o.name, at));
     TRY_GOTO(submodel_add_inputs(m, at, in.nodes, in.count, in.named ? in.names : NULL));

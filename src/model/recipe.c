@@ -9,12 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cornu_status fail_found(const doc *d, const char *expected)
-{
-    char found[80];
-    return doc_fail(d, "found %s; expected %s", doc_show(d, found, sizeof found), expected);
-}
-
 /* ---- the model section ------------------------------------------------------------------ */
 
 typedef struct short_form {
@@ -46,7 +40,7 @@ static cornu_status add_layers(cornu_model *m, const doc *layers)
 static cornu_status add_inputs(cornu_model *m, const doc *inputs)
 {
     if (inputs->type != DOC_MAP || inputs->count == 0)
-        return fail_found(inputs, "a map of inputs, such as {wide: [10], deep: [28, 28, 1]}");
+        return doc_fail_found(inputs, "a map of inputs, such as {wide: [10], deep: [28, 28, 1]}");
     for (int i = 0; i < inputs->count; i++) {
         const doc *of = inputs->items[i];
         const config_field one[] = {
@@ -56,7 +50,7 @@ static cornu_status add_inputs(cornu_model *m, const doc *inputs)
         short_form form = {0};
         TRY(config_read("inputs", inputs, inputs, one, &form));
         if (form.input.rank == 0)
-            return fail_found(of, "at least one dimension");
+            return doc_fail_found(of, "at least one dimension");
         TRY(model_add_input(m, of, of->key, &form.input));
     }
     return CORNU_OK;
@@ -72,7 +66,7 @@ static cornu_status add_input(cornu_model *m, const doc *section, const shape *i
     if (input->rank > 0)
         return model_add_input(m, one, NULL, input);
     if (one && one->type != DOC_NULL)
-        return fail_found(one, "at least one dimension");
+        return doc_fail_found(one, "at least one dimension");
     return CORNU_OK;
 }
 
@@ -87,7 +81,7 @@ static cornu_status model_from_short(const doc *section, cornu_model **out)
     if (!layers)
         return doc_fail(section, "layers is missing; a model needs it");
     if (layers->type != DOC_LIST || layers->count == 0)
-        return fail_found(layers, "a list of at least one layer");
+        return doc_fail_found(layers, "a list of at least one layer");
     TRY_GOTO(model_new(form.name ? form.name : "sequential", section->source, &m));
     TRY_GOTO(add_input(m, section, &form.input));
     TRY_GOTO(add_layers(m, layers));
@@ -107,10 +101,10 @@ static cornu_status read_section(const doc *section, cornu_model **out)
         if (!section)
             return status_fail(CORNU_INVALID, "found no model; expected a map");
         if (section->type == DOC_STRING)
-            return fail_found(section,
-                              "a map with input and layers, or Keras's to_json(), or, in "
-                              "a recipe that is a file, the name of a .json or .yaml file");
-        return fail_found(section, "a map with input and layers, or Keras's to_json()");
+            return doc_fail_found(section,
+                                  "a map with input and layers, or Keras's to_json(), or, in "
+                                  "a recipe that is a file, the name of a .json or .yaml file");
+        return doc_fail_found(section, "a map with input and layers, or Keras's to_json()");
     }
     if (!keras_config_is(section))
         TRY(model_from_short(section, out));
@@ -210,7 +204,7 @@ static cornu_status recipe_read(const doc *recipe, const doc *file, cornu_model 
     cornu_model *m = NULL;
     *out = NULL;
     if (recipe->type != DOC_MAP)
-        return fail_found(recipe, "a recipe: a map with data, model, compile and fit");
+        return doc_fail_found(recipe, "a recipe: a map with data, model, compile and fit");
     const doc *section = keras_config_is(recipe) ? recipe : doc_get(recipe, "model");
     if (file)
         section = file;
@@ -269,8 +263,9 @@ static cornu_status read_model_file(const doc *recipe, doc **file)
     const char *name = section->string;
     if (!path_has_ending(name, ".json") && !path_has_ending(name, ".yaml") &&
         !path_has_ending(name, ".yml"))
-        return fail_found(section, "a map with input and layers, Keras's to_json(), or the name of "
-                                   "a .json or .yaml file that holds one");
+        return doc_fail_found(section,
+                              "a map with input and layers, Keras's to_json(), or the name of "
+                              "a .json or .yaml file that holds one");
     TRY(path_beside(name, section->source, &path));
     cornu_status status = doc_read(path, file);
     free(path);

@@ -179,13 +179,8 @@ static void wrong_ends_are_refused_by_name(void **state)
          "found more than 8 metrics"},
         {COMPILED("loss: categorical_crossentropy"), "needs at least 2 outputs, found 1"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cornu_model *m;
-        if (cornu_model_parse(cases[i].recipe, "test.yaml", &m) != CORNU_INVALID)
-            fail_msg("not refused: %s", cases[i].recipe);
-        assert_null(m);
-        must_say(cases[i].says);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        must_refuse(cases[i].recipe, "test.yaml", cases[i].says);
 }
 
 int main(void)

@@ -49,4 +49,27 @@ static inline void must_say(const char *parts)
     }
 }
 
+/* The text, a recipe or Keras's configuration, is refused, and the message has these parts. */
+static inline void must_refuse(const char *text, const char *name, const char *parts)
+{
+    cornu_model *m;
+    if (cornu_model_parse(text, name, &m) != CORNU_INVALID)
+        fail_msg("not refused: %s", text);
+    assert_null(m);
+    must_say(parts);
+}
+
+static inline const model_node *node_of(const cornu_model *m, const char *name)
+{
+    for (int i = 0; i < m->node_count; i++)
+        if (strcmp(m->nodes[i].name, name) == 0)
+            return &m->nodes[i];
+    fail_msg("found no node %s", name);
+    return NULL;
+}
+
+/* A recipe whose layers, one "    - LAYER" a line, have an input of numbers, or an image. */
+#define VECTOR(layers) "model:\n  input: [4]\n  layers:\n" layers
+#define NETWORK(layers) "model:\n  input: [6, 6, 3]\n  layers:\n" layers
+
 #endif
