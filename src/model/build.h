@@ -1,4 +1,4 @@
-/* What the files that make models share. */
+/* Declarations shared by the files that make models. */
 #ifndef MODEL_BUILD_H
 #define MODEL_BUILD_H
 

@@ -274,7 +274,7 @@ const char *model_output_name(const cornu_model *m, int output)
 
 /* Keras lists the layers of a level by their depth, the longest way to an output; layers of one
    depth in the order in which a walk from the outputs to the inputs meets them. It runs calls by
-   their depth, which for a call of a layer is at least that of the layer's calls behind it; calls
+   their depth, which for a call of a layer is at least that of the layer's later calls; calls
    of one depth in the order in which their depths become known (keras/src/ops/function.py,
    map_graph). What is within a submodel has the place of the submodel. */
 typedef struct rank {
@@ -366,7 +366,7 @@ static cornu_status ranking_make(const cornu_model *m, int within, ranking *r)
     for (int i = 0; i < ends; i++)
         walk(r,
              vertex_of(m, within < 0 ? m->outputs[i].node : m->calls[within].outputs[i], within));
-    for (int i = m->node_count - 1; i >= 0; i--) /* what nothing reads yet, as if an output */
+    for (int i = m->node_count - 1; i >= 0; i--) /* nodes that nothing reads yet count as outputs */
         if (model_is_within(m, i, within))
             walk(r, vertex_of(m, i, within));
     find_depths(r);

@@ -151,7 +151,7 @@ static cornu_status read_source(const doc *tensor, keras_tensor *out)
     return read_tensor(history ? history : tensor, out);
 }
 
-/* What a call reads: an output of a call. */
+/* An input of a call: an output of another call. */
 typedef struct keras_link {
     const doc *at;
     int call;       /* its number among all calls */
@@ -161,7 +161,7 @@ typedef struct keras_link {
 /* A call of a layer, or of a model. */
 typedef struct keras_call {
     const keras_layer *of;
-    const doc *tensors; /* what it reads, a list or a map; NULL: nothing */
+    const doc *tensors; /* its inputs, a list or a map; NULL: none */
     keras_link *from;   /* [tensors->count] */
     int made;           /* in the model: a node or, of a model, a call; -1: none yet */
 } keras_call;

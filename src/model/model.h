@@ -133,7 +133,7 @@ struct cornu_model {
     int link_count; /* inputs of all nodes */
     submodel *submodels;
     int submodel_count;
-    submodel_call *calls; /* of submodels */
+    submodel_call *calls; /* all calls of submodels */
     int call_count;
     int within;                 /* the call of a submodel that is being built; -1: none */
     int inputs[MODEL_ENDS_MAX]; /* the nodes of the model's InputLayers */
@@ -141,7 +141,7 @@ struct cornu_model {
     model_output outputs[MODEL_ENDS_MAX]; /* the node added last, unless others were chosen */
     int output_count;
     bool outputs_chosen;
-    char **input_keys, **output_keys; /* of each, where Keras has a dictionary of them, NULL-ended;
+    char **input_keys, **output_keys; /* names, where Keras has a dictionary of them, NULL-ended;
                                          or NULL */
     shape input, output; /* the numbers of a sample and of a prediction. Several inputs, or outputs,
                             stand in one row, one after another: their shape is that row's. */

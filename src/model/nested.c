@@ -1,4 +1,4 @@
-/* What a list of layers may have: layers, models within the model, and further calls of both. */
+/* The entries of a list of layers: layers, models within the model, and further calls of both. */
 #include "base/memory.h"
 #include "model/build.h"
 #include "model/config.h"
@@ -52,7 +52,7 @@ static const config_field model_fields[] = {
     OPTIONS_END,
 };
 
-/* What a model within the model is called on, and its InputLayers' names; NULL: as Keras's. */
+/* The inputs of a model within the model, and its InputLayers' names; NULL: as Keras's. */
 typedef struct model_inputs {
     int *nodes;
     int count;
@@ -92,7 +92,7 @@ static cornu_status read_model_inputs(const cornu_model *m, const doc *at, const
     return model_read_inputs(m, at, reader, options, &in->nodes, &in->count);
 }
 
-/* What was appended behind `mark` is not trained. */
+/* Freeze the layers and submodels appended since `mark`. */
 static void freeze(cornu_model *m, const model_mark *mark)
 {
     for (int i = mark->variables; i < m->variable_count; i++)

@@ -253,11 +253,11 @@ cornu_status submodel_end(cornu_model *m, const doc *at, const int *outputs, int
 /* A submodel's nodes while they are repeated. */
 typedef struct repetition {
     int first;         /* the call that is repeated */
-    const int *inputs; /* of the new one */
+    const int *inputs; /* the new call's */
     int *nodes;        /* [node_count] of each node its copy */
     int *calls;        /* [call_count] of each call its copy; -1: none */
     size_t prefix;     /* bytes of the first call's name */
-    const char *name;  /* of the new call */
+    const char *name;  /* the new call's */
 } repetition;
 
 /* Go to the copy of a call, which is made where there is none yet. */

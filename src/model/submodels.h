@@ -61,7 +61,7 @@ const char *model_member_class(const cornu_model *m, const model_member *of);
 
 /* An output of a call, as the level where it stands has it. */
 typedef struct model_source {
-    const char *name; /* of the layer or submodel, without those around it */
+    const char *name; /* the layer's or submodel's, without those around it */
     int submodel;     /* -1: a layer */
     int call, output; /* numbers from 0 */
 } model_source;

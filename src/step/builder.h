@@ -30,7 +30,7 @@ struct step_builder {
     tensor_notes *notes;    /* [tensor_count] */
     contribution *sums;     /* not yet added to their gradients */
     int sum_count;
-    void *names; /* of the tensors: a tree */
+    void *names; /* a tree of the tensors' names */
     size_t tensor_capacity, notes_capacity, op_capacity, sum_capacity;
 };
 

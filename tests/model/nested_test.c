@@ -254,7 +254,7 @@ static void models_within_are_made_by_the_interface(void **state)
     must(cornu_model_add(m, "Model", "{name: a, layers: [{Dense: {units: 4}}]}"));
     must(cornu_model_add(m, "Call", "{layer: a}"));
     const int nodes = m->node_count, weights = m->weight_count;
-    /* What fails leaves nothing. */
+    /* A failure leaves nothing. */
     assert_int_equal(
         cornu_model_add(m, "Model",
                         "{name: b, layers: [{Dense: {units: 3}}, {Conv2D: {filters: 2, "

@@ -139,7 +139,7 @@ class Node:
         self._operation = weakref.ref(operation)
         self.input_tensors, self.listed, self.keys = inputs, listed, keys
         self.number = len(operation._inbound_nodes)
-        self.serial = next(Node._serials)  # of all calls: each comes after those that it reads
+        self.serial = next(Node._serials)  # orders all calls: each comes after those that it reads
         self._shapes, self._names = shapes, [name or automatic_name("keras_tensor") for _ in shapes]
         self._outputs: list = [None] * len(shapes)
         operation._inbound_nodes.append(self)

@@ -63,7 +63,7 @@ typedef struct onnx_import {
     cornu_model *model;
     onnx_value inputs[MODEL_ENDS_MAX]; /* the graph's */
     int input_count;
-    onnx_value x; /* what the current step reads first, then what its layers made of it */
+    onnx_value x; /* the current step's first input, then its layers' output so far */
     weight_source *sources;
     size_t source_count, source_capacity;
     int64_t room; /* floats that weights may still take: a constant may be read by many nodes */

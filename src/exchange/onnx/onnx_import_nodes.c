@@ -584,7 +584,7 @@ static cornu_status import_squeeze(onnx_import *im)
 /* A matrix whose dimensions are exchanged is for a product, whose layer reads it as it was. */
 static cornu_status import_swap(onnx_import *im)
 {
-    int64_t perm[3] = {0, 1, 2}; /* of the two, the batch first */
+    int64_t perm[3] = {0, 1, 2}; /* the axes of the two, the batch first */
     if (onnx_attribute(node(im), "perm"))
         TRY(onnx_ints(im, "perm", 3, 0, 2, perm));
     else

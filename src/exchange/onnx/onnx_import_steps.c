@@ -65,7 +65,7 @@ static int find_producer(const onnx_import *im, const char *name, int before, co
     return p && p->step < before ? p->step : ONNX_OTHER;
 }
 
-/* What the graph's outputs depend on, and how often each result is read for them. */
+/* Find the steps that the graph's outputs depend on, and how often each result is read for them. */
 static void find_readers(onnx_import *im)
 {
     for (int i = 0; i < im->output_count; i++)

@@ -82,9 +82,9 @@ static void find_passes(recomputation *r)
 
 static void note_read(recomputation *r, tensor_ref t, int i)
 {
-    activation_use *u = t == NO_TENSOR ? NULL : &r->uses[t];
-    if (!u)
+    if (t == NO_TENSOR)
         return;
+    activation_use *u = &r->uses[t];
     if (i >= r->backward)
         u->saved = true;
     else if (i >= r->end)
@@ -157,8 +157,8 @@ typedef struct segment_bytes {
     int64_t kept, dropped;
 } segment_bytes;
 
-/* What an operation changes of them where the segment begins with operation `since` or an earlier
-   one. */
+/* An operation's change of them where the segment begins with operation `since` or an earlier one.
+ */
 struct segment_change {
     int since;
     int next; /* another one of the operation; -1: none */

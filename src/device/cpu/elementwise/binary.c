@@ -189,7 +189,7 @@ typedef struct add_run {
     cpu_isa isa;
     const float *a, *b;
     const activation *act; /* NULL: none */
-    const float *from;     /* of the activation's backward pass; NULL: forward */
+    const float *from;     /* the activation's input or output, backward; NULL: forward */
     float *y;
     int64_t count;
 } add_run;

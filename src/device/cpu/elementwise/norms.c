@@ -50,7 +50,7 @@ typedef struct norm_run {
     batch_norm_block whole; /* all rows; sum and second: each task has its own */
     void (*pass)(const batch_norm_block *b);
     double *totals, *partials; /* scratch memory: [2][channels], [tasks][2][channels] */
-    const float *addend;       /* of the group's addition; NULL: none */
+    const float *addend;       /* the addition's other operand; NULL: none */
     const activation *act;     /* NULL: none */
 } norm_run;
 
