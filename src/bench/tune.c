@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "bench/report.h"
+#include "train/fit_spec.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +301,7 @@ cornu_status tune_side_open(tune_side *s, const char *workload, const char *on, 
     TRY(cornu_model_open(workload, &s->model));
     int64_t batch = s->model->batch > 0 ? s->model->batch : 32;
     s->model->training.position.seed = 1;
+    TRY(model_recomputes(s->model, false, &open.recompute));
     TRY(session_open(s->model, &open, &s->session));
     TRY(session_plan_for(s->session, PLAN_TRAIN, batch, false, &s->plan));
     TRY(generated_batch_open(s->model, batch, &s->batch));

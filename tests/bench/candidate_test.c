@@ -1,7 +1,7 @@
-/* A workload while it is timed: the estimate of its memory against the memory it takes, and its
-   data.
- */
+/* A workload while it is timed: the estimate of its memory against the memory it takes, its step,
+   and its data. */
 #include "bench/candidate.h"
+#include "bench/tune.h"
 #include "support/made.h"
 #include "support/runs.h"
 #include "support/sanitized.h"
@@ -124,6 +124,24 @@ static void what_was_never_measured_has_no_figure(void **state)
     bench_report_free(&report);
 }
 
+static void tune_times_the_step_that_a_recipe_trains_with(void **state)
+{
+    (void)state;
+    for (int recomputes = 0; recomputes < 2; recomputes++) {
+        tune_side side = {NULL};
+        char recipe[512];
+        snprintf(recipe, sizeof recipe,
+                 "model: {input: [8], layers: [{Dense: {units: 3, activation: softmax}}]}\n"
+                 "compile: {optimizer: sgd, loss: categorical_crossentropy}\n"
+                 "fit: {recompute: %s}\n",
+                 recomputes ? "true" : "false");
+        expect_ok(
+            tune_side_open(&side, scratch_write("net.yaml", recipe, strlen(recipe)), "cpu", NULL));
+        assert_int_equal(runs_recomputed(), recomputes);
+        tune_side_close(&side);
+    }
+}
+
 /* ---- folders of pictures ------------------------------------------------------------------- */
 
 enum { PICTURES = 24 };
@@ -209,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_candidate_takes_is_what_is_measured),
         cmocka_unit_test(what_was_never_measured_has_no_figure),
+        WITH_FOLDER(tune_times_the_step_that_a_recipe_trains_with),
         WITH_FOLDER(pictures_are_decoded_before_anything_is_timed_and_it_says_so),
         WITH_FOLDER(decoding_pictures_can_be_stopped),
         WITH_FOLDER(a_folder_without_a_readable_picture_is_refused),
