@@ -22,9 +22,10 @@ typedef struct cornu_weights_options {
     /* cornu_model_load_weights_as, as in Keras. by_name: load weights into the layers of the
        same name; other layers keep theirs, and further layers of the file are ignored; not for
        .onnx, nor with `names`. skip_mismatch: weights of another shape are skipped, too; without
-       by_name only for files of Keras 3, whose layers are matched by class and order. A file
-       without weights for any layer is CORNU_BAD_FILE. on_notice (may be NULL) gets the number
-       of layers that were loaded, and the layers that were not. */
+       by_name only for Keras's files, whose layers are matched by class and order, or in its
+       older .h5 format by order. A file without weights for any layer is CORNU_BAD_FILE.
+       on_notice (may be NULL) gets the number of layers that were loaded and the layers that
+       were not, if there are any. */
     bool by_name, skip_mismatch;
     void (*on_notice)(void *user, const char *line);
     void *user;

@@ -312,7 +312,7 @@ static cornu_status check(match *c)
 static void tell(const match *c)
 {
     text line = {0};
-    if (!c->o->on_notice)
+    if (!c->o->on_notice || (!c->absent.length && !c->misfits.length))
         return;
     text_add(&line, "%s: found weights for %d of %d layers", c->f->path, c->taken, c->layers);
     if (c->absent.length)

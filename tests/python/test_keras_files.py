@@ -1,4 +1,5 @@
 """Keras's files: what models are saved in and loaded from."""
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -97,17 +98,27 @@ def test_weights_go_by_name_where_asked(tmp_path, name):
         other.load_weights(path, by_name=True, skip_mismatch=True)
     assert equal(other.get_weights()[:3], before) == [True] * 3  # the bias of the second is 0 in both
     assert equal(other.get_weights()[4:], model.get_weights()[4:]) == [True] * 2
+    with warnings.catch_warnings():  # nothing stays as it was
+        warnings.simplefilter("error")
+        named(("first", 5), ("second", 5)).load_weights(path, by_name=True)
     with pytest.raises(ValueError, match="found no weights for any layer of x, y"):
         named(("x", 5), ("y", 5)).load_weights(path, by_name=True)
 
 
-def test_a_mismatch_is_skipped_by_class_and_order(tmp_path):
-    named(("a", 5), ("b", 3)).save(tmp_path / "m.keras")
-    other = named(("x", 5), ("y", 2))
+@pytest.mark.parametrize("name", ["m.keras", "m.h5", "m.weights.h5"])
+def test_a_mismatch_is_skipped_by_order(tmp_path, name):
+    model, other = named(("a", 5), ("b", 3)), named(("x", 5), ("y", 2))
+    path = tmp_path / name
+    model.save_weights(path) if ".weights." in name else model.save(path)
+    before = other.get_weights()
     with pytest.warns(UserWarning, match="found weights for 1 of 2 layers; of other shapes, and as before: y/kernel"):
-        keras.saving.load_weights(other, tmp_path / "m.keras", skip_mismatch=True)
+        keras.saving.load_weights(other, path, skip_mismatch=True)
+    assert equal(other.get_weights(), model.get_weights()[:2] + before[2:]) == [True] * 4
     with pytest.raises(ValueError, match="y/kernel: found shape"):
-        other.load_weights(tmp_path / "m.keras")
+        other.load_weights(path)
+
+
+def test_weights_without_names_of_layers_do_not_go_by_name(tmp_path):
     with pytest.raises(ValueError, match="no names of layers"):
         named(("a", 5)).save_weights(tmp_path / "n.weights.h5")
         path = tmp_path / "n.weights.h5"

@@ -66,7 +66,8 @@ cornu_status keras_read_weight_names(tensor_file *f, const cornu_model *m);
 
 /* The same for the layers that the file has weights for, matched by name or, in Keras 3's files,
    by class and order; additional weights of such a layer are named "LAYER/weight 3", all other
-   tensors are left out. The file may lack layers, and shapes may differ. */
+   tensors are left out. The file may lack layers, and shapes may differ. Without names, an older
+   file has as many layers with weights as the model, in the same order, as Keras expects. */
 cornu_status keras_read_partners(tensor_file *f, const cornu_model *m, bool by_name);
 
 /* ---- writing ---------------------------------------------------------------------------- */

@@ -741,10 +741,7 @@ cornu_status keras_read_partners(tensor_file *f, const cornu_model *m, bool by_n
     renaming r = {.f = f, .m = m};
     bool native = keras_is_native(f);
     if (!native && !by_name)
-        return status_fail(CORNU_INVALID,
-                           "%s: found skip_mismatch without by_name; expected both for a file of "
-                           "Keras 2's format",
-                           f->path);
+        return keras_read_weight_names(f, m);
     TRY(memory_new((size_t)f->count + 1, sizeof *r.name, "names", &r.name));
     cornu_status status = native ? take_native(&r, by_name) : take_legacy(&r);
     if (status == CORNU_OK)
