@@ -70,3 +70,62 @@ def test_a_layer_of_two_models_is_shared_though_files_cannot():
     other = keras.Model(begin, L.Add()([model.get_layer("encoder")(begin), shared(begin)]))
     expected = model.get_layer("encoder").predict(X, verbose=0) + np.tanh(X @ shared.get_weights()[0] + shared.get_weights()[1])
     assert np.allclose(other.predict(X, verbose=0), expected, atol=1e-6)
+
+
+LEVELS = 40  # the ways to the layer at the bottom are 2 to that power
+
+
+def twice(levels):
+    """A model that calls one twice, which calls one twice, and so on."""
+    x = keras.Input((3,))
+    model = keras.Model(x, L.Dense(3, name="bottom")(x))
+    for level in range(levels):
+        x = keras.Input((3,))
+        model = keras.Model(x, model(model(x)), name=f"level_{level}")
+    return model
+
+
+def both(levels):
+    """A model on two models, each on the same two, and so on."""
+    x = keras.Input((3,))
+    below = keras.Model(x, L.Dense(3, name="bottom")(x))
+    pair = [keras.Sequential([keras.Input((3,)), below], name=f"begin_{i}") for i in range(2)]
+    for level in range(levels):
+        ends = []
+        for i in range(2):
+            x = keras.Input((3,))
+            ends.append(keras.Model(x, L.Add(name=f"sum_{level}_{i}")([model(x) for model in pair]), name=f"{level}_{i}"))
+        pair = ends
+    return pair[0]
+
+
+@pytest.mark.parametrize("make_deep", [twice, both])
+def test_what_is_shared_on_every_level_is_visited_once(make_deep):
+    model = make_deep(LEVELS)
+    assert [w.shape for w in model.weights] == [(3, 3), (3,)] and model.count_params() == 12
+    model.trainable = False
+    assert not model.trainable_weights and not model.weights[0].trainable and not model.layers[1].trainable
+    with pytest.raises(ValueError, match="found more than 1000 calls of layers"):
+        model.predict(np.zeros((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("make_deep, levels", [(twice, 6), (both, 5)])
+def test_a_layer_may_be_reached_in_many_ways(make_deep, levels):
+    model = make_deep(levels)
+    kernel, bias = (np.float64(v.numpy()) for v in model.weights)
+    expected = x = np.random.default_rng(1).random((4, 3))
+    for _ in range(2 ** levels if make_deep is twice else 1):
+        expected = expected @ kernel + bias
+    expected = expected * (1 if make_deep is twice else 2 ** levels)
+    found = model.predict(np.float32(x), verbose=0)
+    assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+def test_a_network_has_at_most_1000_calls():
+    x = y = keras.Input((1,))
+    layer = L.Rescaling(1.0)
+    for _ in range(999):
+        y = layer(y)
+    assert keras.Model(x, y).predict(np.ones((1, 1), "float32"), verbose=0) == 1
+    with pytest.raises(ValueError, match="found more than 1000 calls of layers"):
+        keras.Model(x, layer(y)).predict(np.ones((1, 1), "float32"), verbose=0)

@@ -7,7 +7,7 @@ import contextlib
 import contextvars
 import json
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
@@ -52,12 +52,20 @@ def operation_of(config: dict, make: Callable[[dict], Any]):
 class Calls:
     """The layers of a network with their calls, models within it taken apart."""
 
-    def __init__(self):
+    MOST = 1000  # that the library takes
+
+    def __init__(self, owner: str):
+        self.owner = owner
         self.of: dict[int, tuple[Layer, list]] = {}  # of each layer: the sources of each call, and were they in a list?
+        self.count = 0
 
     def add(self, layer: Layer, sources: list, listed: bool) -> tuple:
         """A call of a layer on the outputs of others: [(name, number of its call), ...]. Returns its own."""
         _, calls = self.of.setdefault(id(layer), (layer, []))
+        self.count += 1
+        if self.count > self.MOST:
+            raise ValueError(f"{self.owner}: found more than {self.MOST} calls of layers, with those of models within it; expected "
+                             f"at most that many")
         calls.append((sources, listed))
         return layer.name, len(calls) - 1
 
@@ -123,21 +131,29 @@ class Network:
         """Add the calls of its layers on these sources; returns what its outputs are there."""
         raise NotImplementedError
 
+    def _walk(self, begin: str = "", met: set[int] | None = None) -> Iterator[tuple]:
+        """(name, layer or model, was it met before?) of its layers, and models, those of models within it among them, by the
+        names that they have where these stay models: MODEL/LAYER. What a model has that was met before does not come again: the
+        ways to a layer may be more than anybody can count."""
+        met = set() if met is None else met
+        for member in self._members():
+            again = id(member) in met
+            met.add(id(member))
+            yield begin + member.name, member, again
+            if isinstance(member, Network) and not again:
+                yield from member._walk(f"{begin}{member.name}/", met)
+
     def _owners(self) -> list[Layer]:
         """The layers that have its weights, those of models within it among them, each once."""
-        found: dict[int, Layer] = {}
-        for member in self._members():
-            for layer in member._owners():
-                found.setdefault(id(layer), layer)
-        return list(found.values())
+        return list(self._paths_in_models())
 
-    def _paths_of(self, begin: str) -> dict[Layer, str]:
-        """Its layers' names where models within it stay models: MODEL/LAYER."""
-        found: dict[Layer, str] = {}
-        for member in self._members():
-            inner = isinstance(member, Network)
-            found.update(member._paths_of(f"{begin}{member.name}/") if inner else {member: begin + member.name})
-        return found
+    def _paths_in_models(self) -> dict[Layer, str]:
+        """Its layers, with their names where models within it stay models."""
+        return {member: path for path, member, again in self._walk() if not again and not isinstance(member, Network)}
+
+    def _networks(self) -> dict["Network", str]:
+        """The models within it, with their names: MODEL, MODEL/MODEL."""
+        return {member: path for path, member, again in self._walk() if not again and isinstance(member, Network)}
 
     @property
     def call_names(self) -> list[str]:
@@ -158,23 +174,9 @@ class Network:
         """Its outputs, tensors or arrays, in the form in which it gives them."""
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _networks_of(self, begin: str) -> dict["Network", str]:
-        """The names of models within it: MODEL, MODEL/MODEL."""
-        found: dict[Network, str] = {}
-        for member in self._members():
-            if isinstance(member, Network):
-                found[member] = begin + member.name
-                found.update(member._networks_of(f"{begin}{member.name}/"))
-        return found
-
-    def _places(self) -> list:
-        """Its layers, and models, those of models within it among them, each as often as it is one's."""
-        return [place for member in self._members() if not isinstance(member, InputLayer)
-                for place in (member, *(member._places() if isinstance(member, Network) else ()))]
-
     def _version(self) -> tuple:
         """Another one after each change of its layers, and of those of models within it."""
-        return self._changes, *(member._version() for member in self._members() if isinstance(member, Network))
+        return self._changes, *(network._changes for network in self._networks())
 
     # ---- the library's model
 
@@ -213,9 +215,10 @@ class Network:
 
     @trainable.setter
     def trainable(self, value) -> None:
-        self._trainable = bool(value)
-        for member in self._members():
-            member.trainable = value
+        for network in (self, *self._networks()):
+            network._trainable = bool(value)
+        for layer in self._owners():
+            layer.trainable = value
 
     def _inputs_alone(self, calls: Calls) -> list:
         """Its inputs in the library's model, each a source."""
@@ -228,17 +231,17 @@ class Network:
     def _find_inner(self) -> None:
         """The library, and Keras's files, have a layer, or a model, in one place, and models at most 8 deep. Others are taken
         apart."""
-        places = self._places()
-        inner = self._networks_of("")
+        inner = self._networks()
+        twice = any(again and not isinstance(member, InputLayer) for _, member, again in self._walk())
         deepest = max((path.count("/") for path in inner.values()), default=0)
-        self._inner = inner if len(set(map(id, places))) == len(places) and deepest < 8 else {}
+        self._inner = inner if not twice and deepest < 8 else {}
 
     def _describe(self) -> dict:
         """As the library takes it."""
         self._find_inner()
         if self._inner:
             return self._described()
-        calls = Calls()
+        calls = Calls(self.name)
         begin = self._inputs_alone(calls)
         ends = [[*source, 0] for source in self._expand(begin, False, calls)]
         names = [layer.name for layer in calls.layers()]
@@ -273,7 +276,7 @@ class Network:
             handle.compile(json.dumps(self._compiled))
             rate = self._compiled["optimizer"]["config"].get("learning_rate")
             self._rate = float(rate) if hasattr(rate, "__float__") else None
-        self._paths = self._paths_of("") if self._inner else {layer: layer.name for layer in owners}
+        self._paths = self._paths_in_models() if self._inner else {layer: layer.name for layer in owners}
         numbers: dict[str, list[int]] = {}
         rows = handle.weights()
         for index, row in enumerate(rows):
@@ -299,10 +302,12 @@ class Network:
         by_layer: dict[str, list[Variable]] = {}
         for index, row in enumerate(handle.weights()):
             by_layer.setdefault(row[0].rsplit("/", 1)[0], []).append(Variable(handle, index, *row))
-        self._paths = own = self._paths_of("")
+        self._find_inner()
+        self._paths = own = self._paths_in_models()
         if paths is not None:
-            self._paths = dict(zip(self._owners(), paths))
-        self._inner = self._networks_of("") if all(own[layer] == path for layer, path in self._paths.items()) else {}
+            self._paths = dict(zip(own, paths))
+        if self._paths != own:
+            self._inner = {}
         for layer, path in self._paths.items():
             layer._variables = by_layer.pop(path, [])
         if by_layer:
