@@ -59,6 +59,26 @@ static void operation_agrees_with_the_reference(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* A rank updates its part of a variable; the others' elements stay as they are. */
+static void an_update_of_a_part_leaves_the_rest(void **state)
+{
+    (void)state;
+    int count, failures = 0, tried = 0;
+    const op_case *table = op_cases(&count);
+    host_device *h = open_host(device_table[0]);
+    for (int i = 0; i < count; i++) {
+        op_case part = table[i];
+        if (part.kind != OP_UPDATE || part.in[0].dim[0] < 20)
+            continue;
+        part.a.update.before = 5;
+        part.a.update.after = 3;
+        failures += check_case(h, &part, false, &tried);
+    }
+    host_close(&h->device);
+    assert_true(tried > 0);
+    assert_int_equal(failures, 0);
+}
+
 /* A NaN must come out at the same places, so that training notices it. */
 static void nan_stays_visible(void **state)
 {
@@ -78,14 +98,15 @@ static void nan_stays_visible(void **state)
 int main(void)
 {
     static op_kind kinds[OP_COUNT];
-    static struct CMUnitTest tests[OP_COUNT + 1];
+    static struct CMUnitTest tests[OP_COUNT + 2];
     for (int i = 0; i < OP_COUNT; i++) {
         kinds[i] = (op_kind)i;
         tests[i] = (struct CMUnitTest){.name = op_infos[i].name,
                                        .test_func = operation_agrees_with_the_reference,
                                        .initial_state = &kinds[i]};
     }
-    tests[OP_COUNT] = (struct CMUnitTest)cmocka_unit_test(nan_stays_visible);
+    tests[OP_COUNT] = (struct CMUnitTest)cmocka_unit_test(an_update_of_a_part_leaves_the_rest);
+    tests[OP_COUNT + 1] = (struct CMUnitTest)cmocka_unit_test(nan_stays_visible);
     return cmocka_run_group_tests_name("every kernel agrees with the reference", tests, NULL,
                                        op_cases_free);
 }

@@ -85,6 +85,9 @@ static void groups_are_found_where_their_operations_stand(void **state)
         {IMAGE SAME "{Conv2D: {filters: 4, kernel_size: 3, padding: same, inputs: input_layer}}, "
                     "{Add: {inputs: [conv2d, conv2d_1]}}, " RELU FLAT LAST COMPILE,
          GROUP_CONV_BACKWARD, ""},
+        /* the sum's other term reads the activation's gradient, too, which must be written */
+        {IMAGE CONV("") SAME "{Add: {inputs: [conv2d, conv2d_1]}}, " RELU FLAT LAST COMPILE,
+         GROUP_CONV_BACKWARD, "conv2d_backward_weights conv2d_backward_data"},
         {IMAGE FLAT DENSE LAST COMPILE, GROUP_DENSE_BACKWARD,
          "dense_backward_weights dense_backward_data update update activation_backward"},
         {IMAGE FLAT LAST COMPILE, GROUP_DENSE_BACKWARD, "dense_backward_weights update update"},
