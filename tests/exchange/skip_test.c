@@ -252,6 +252,11 @@ static void by_order_a_layer_that_does_not_fit_stays(void **state)
         &skip, 1,
         "found weights for 2 of 3 layers; of other shapes, and as before: y/kernel: found "
         "shape (5, 3); expected (5, 2)");
+    /* y's bias fits, its kernel does not */
+    expect_taken("n.keras",
+                 "Dense: {units: 5, name: x}, Concatenate: {inputs: [x, x]}, "
+                 "Dense: {units: 3, name: y, bias_initializer: ones}",
+                 &skip, 1, "found weights for 1 of 2 layers; of other shapes");
     expect_taken("n.npz", layers, &skip, 0, "found skip_mismatch without by_name; expected both");
 }
 
