@@ -68,18 +68,66 @@ static bool is_input(const cornu_model *m, int number)
     return m->nodes[number].input_count == 0;
 }
 
+/* Is it an output of the call of a submodel? */
+static bool is_output_of(const cornu_model *m, int number, int call)
+{
+    for (int i = 0; call >= 0 && i < m->calls[call].output_count; i++)
+        if (m->calls[call].outputs[i] == number)
+            return true;
+    return false;
+}
+
+/* Does a layer outside of this call of a submodel read the node, or is it an output there? */
+static bool is_read_outside(const cornu_model *m, int number, int call)
+{
+    for (int i = number + 1; i < m->node_count; i++)
+        for (int k = 0; k < m->nodes[i].input_count; k++)
+            if (m->nodes[i].inputs[k] == number && !model_is_within(m, i, call))
+                return true;
+    return is_output(m, number) || is_output_of(m, number, m->calls[call].within);
+}
+
+/* `name` is that of a layer or of a call of a submodel. */
+static cornu_status fail_unread(const cornu_model *m, const doc *at, const char *name)
+{
+    return doc_fail(at,
+                    "%s: found no layer that reads its output, which is not one of the model's "
+                    "outputs (%s%s); expected it among the `inputs` of a layer or the model's "
+                    "`outputs`",
+                    name, model_output_name(m, 0), m->output_count > 1 ? ", ..." : "");
+}
+
+/* A submodel may have outputs that nothing reads, but not those alone. */
+static cornu_status check_call(const cornu_model *m, int call)
+{
+    const submodel_call *c = &m->calls[call];
+    for (int i = 0; i < c->output_count; i++)
+        if (is_read_outside(m, c->outputs[i], call))
+            return CORNU_OK;
+    return fail_unread(m, m->nodes[c->outputs[0]].layer->where, c->name);
+}
+
 cornu_status model_check_graph(const cornu_model *m)
 {
     int reader;
-    for (int i = 0; i < m->node_count; i++)
-        if (!is_output(m, i) && count_readers(m, i, &reader) == 0)
-            return doc_fail(m->nodes[i].layer->where,
-                            "%s: found no layer that reads its output, which is not one of the "
-                            "model's outputs (%s%s); expected it among the `inputs` of a layer or "
-                            "the model's `outputs`",
-                            m->nodes[i].name, model_output_name(m, 0),
-                            m->output_count > 1 ? ", ..." : "");
+    for (int i = 0; i < m->node_count; i++) {
+        const model_node *n = &m->nodes[i];
+        if (!layer_is_input(n->layer->kind) && !is_output(m, i) && !is_output_of(m, i, n->within) &&
+            count_readers(m, i, &reader) == 0)
+            return fail_unread(m, n->layer->where, n->name);
+    }
+    for (int i = 0; i < m->call_count; i++)
+        TRY(check_call(m, i));
     return CORNU_OK;
+}
+
+void model_find_needed(const cornu_model *m, bool *needed)
+{
+    for (int i = 0; i < m->output_count; i++)
+        needed[m->outputs[i].node] = true;
+    for (int i = m->node_count - 1; i >= 0; i--)
+        for (int k = 0; needed[i] && k < m->nodes[i].input_count; k++)
+            needed[m->nodes[i].inputs[k]] = true;
 }
 
 /* The shape of several rows, one after another. */
@@ -278,7 +326,7 @@ const char *model_output_name(const cornu_model *m, int output)
    of one depth in the order in which their depths become known (keras/src/ops/function.py,
    map_graph). What is within a submodel has the place of the submodel. */
 typedef struct rank {
-    int depth, turn; /* turn: in that order, from 1; 0: not yet */
+    int depth, turn; /* turn: in that order, from 1; 0: not yet; less: an input that is not read */
 } rank;
 
 typedef struct ranking {
@@ -345,6 +393,19 @@ static void find_depths(ranking *r)
     }
 }
 
+/* Inputs from which no output is computed come first of all that has depth 0, in their order. */
+static void place_unread_inputs(ranking *r)
+{
+    const cornu_model *m = r->m;
+    const int *inputs = r->within < 0 ? m->inputs : m->calls[r->within].inputs;
+    const int count = r->within < 0 ? m->input_count : m->calls[r->within].input_count;
+    for (int i = 0; i < count; i++)
+        if (!r->done[inputs[i]]) {
+            r->members[inputs[i]].turn = r->calls[inputs[i]].turn = i - count;
+            r->done[inputs[i]] = true;
+        }
+}
+
 static void ranking_free(ranking *r)
 {
     free(r->members);
@@ -366,6 +427,7 @@ static cornu_status ranking_make(const cornu_model *m, int within, ranking *r)
     for (int i = 0; i < ends; i++)
         walk(r,
              vertex_of(m, within < 0 ? m->outputs[i].node : m->calls[within].outputs[i], within));
+    place_unread_inputs(r);
     for (int i = m->node_count - 1; i >= 0; i--) /* nodes that nothing reads yet count as outputs */
         if (model_is_within(m, i, within))
             walk(r, vertex_of(m, i, within));

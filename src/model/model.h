@@ -236,8 +236,12 @@ cornu_status model_check_open(const cornu_model *m, const doc *at);
 cornu_status model_check_links(const cornu_model *m, const doc *at, int count);
 /* Fail where the row of these nodes' outputs, one after another, would be too long. */
 cornu_status model_check_row(const cornu_model *m, const doc *at, const int *nodes, int count);
-/* Fail where a node's output is not read and not the model's. */
+/* Fail where the output of a layer, or all those of a model within the model, are neither read nor
+   outputs of the model around. */
 cornu_status model_check_graph(const cornu_model *m);
+/* needed[node_count]: set those of the nodes from which an output of the model is computed, and of
+   the nodes before those that are set already. */
+void model_find_needed(const cornu_model *m, bool *needed);
 /* Does the network look other than a line of layers, those of submodels among them? */
 bool model_branches(const cornu_model *m);
 /* The same of one level: the model itself (within -1) or the first call of a submodel. A call of a

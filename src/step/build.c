@@ -55,7 +55,7 @@ static cornu_status take_slice(step_builder *b, tensor_ref rows, const shape *s,
 }
 
 /* Set the tensors of the input nodes: that of GATHER or, of several, slices of its rows. */
-static cornu_status add_inputs(step_builder *b, tensor_ref *outputs)
+static cornu_status add_inputs(step_builder *b, const bool *needed, tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;
     int64_t at = 0;
@@ -63,7 +63,10 @@ static cornu_status add_inputs(step_builder *b, tensor_ref *outputs)
         outputs[m->inputs[0]] = b->plan->input;
     for (int i = 0; m->input_count > 1 && i < m->input_count; i++) {
         b->node = &m->nodes[m->inputs[i]];
-        TRY(take_slice(b, b->plan->input, &b->node->out, &at, &outputs[m->inputs[i]]));
+        if (needed[m->inputs[i]])
+            TRY(take_slice(b, b->plan->input, &b->node->out, &at, &outputs[m->inputs[i]]));
+        else
+            at += shape_elements(&b->node->out);
     }
     return CORNU_OK;
 }
@@ -95,18 +98,49 @@ static cornu_status add_node(step_builder *b, const model_node *n, const tensor_
     return builder_rename(b, *y, name);
 }
 
-/* Add the operations of all nodes; `outputs` become their tensors. */
-static cornu_status add_forward(step_builder *b, tensor_ref *outputs)
+/* Does a call of the layer change its variables while it trains, as batch normalization does? */
+static bool keeps_statistics(const cornu_model *m, const layer *l)
+{
+    for (int i = l->first_variable; !l->frozen && i < l->first_variable + l->weight_count; i++)
+        if (m->variables[i].statistic)
+            return true;
+    return false;
+}
+
+/* Find the nodes that the step computes. A model within the model may have outputs that nothing
+   reads: what leads to them alone is left out but, as in Keras, not what has statistics of the
+   training. */
+static void find_needed(const step_builder *b, bool *needed)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->node_count; i++)
+        needed[i] = b->options->whole ||
+                    (b->plan->mode == PLAN_TRAIN && keeps_statistics(m, m->nodes[i].layer));
+    model_find_needed(m, needed);
+}
+
+/* Add the operations of the needed nodes; `outputs` become their tensors. */
+static cornu_status add_nodes(step_builder *b, const bool *needed, tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;
     TRY(add_gather(b));
-    TRY(add_inputs(b, outputs));
+    TRY(add_inputs(b, needed, outputs));
     for (int i = 0; i < m->node_count; i++)
-        if (m->nodes[i].input_count > 0)
+        if (m->nodes[i].input_count > 0 && needed[i])
             TRY(add_node(b, &m->nodes[i], outputs, &outputs[i]));
     if (m->output_count == 1)
         b->plan->output = outputs[m->outputs[0].node];
     return CORNU_OK;
+}
+
+static cornu_status add_forward(step_builder *b, tensor_ref *outputs)
+{
+    bool *needed;
+    TRY(memory_new((size_t)b->plan->model->node_count, sizeof *needed, "plan", &needed));
+    find_needed(b, needed);
+    cornu_status status = add_nodes(b, needed, outputs);
+    free(needed);
+    return status;
 }
 
 /* Put several outputs into one row, one after another. Training does not read it. */
@@ -391,7 +425,8 @@ cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out)
 {
     plan *p = NULL;
     *out = NULL;
-    cornu_status status = plan_build(model, &(plan_options){.mode = PLAN_PREDICT, .batch = 1}, &p);
+    const plan_options options = {.mode = PLAN_PREDICT, .batch = 1, .whole = true};
+    cornu_status status = plan_build(model, &options, &p);
     if (status == CORNU_OK)
         status = memory_new((size_t)model->variable_count + 1, sizeof **out, "variables", out);
     for (int i = 0; status == CORNU_OK && i < p->tensor_count; i++)

@@ -223,6 +223,7 @@ typedef struct plan_options {
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
     bool no_fusion;           /* fuse no activations */
     bool recompute; /* PLAN_TRAIN: drop activations, and compute them again in the backward pass */
+    bool whole;     /* also compute what no output of the model depends on */
 } plan_options;
 
 typedef struct plan {

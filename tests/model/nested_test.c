@@ -332,6 +332,9 @@ static void wrong_models_within_are_refused_by_name(void **state)
         {VECTOR("    - Model: {name: a, layers: [{Dense: {units: 3, name: b}}, {Dense: {units: 2, "
                 "inputs: input_layer}}]}\n"),
          "a/b: found no layer that reads its output"},
+        {VECTOR("    - Model: {name: tower, layers: [{Dense: {units: 3}}]}\n"
+                "    - Dense: {units: 3, inputs: input_layer}\n"),
+         "tower: found no layer that reads its output, which is not one of the model's outputs"},
         {"model: {layers: [{Model: {layers: [Flatten]}}]}\n",
          "model.layers[0]: the model has no input shape"},
         {VECTOR("    - " DEEP(

@@ -385,7 +385,6 @@ def tensors():
 
 @pytest.mark.parametrize("error, text, use", [
     (ValueError, "Graph disconnected.*name=right.* at operation 'add", lambda a, b: keras.Model(a, layers.Add()([a, b]))),
-    (ValueError, "left, from which no output", lambda a, b: keras.Model([a, b], layers.Flatten()(b))),
     (ValueError, "found left, an input, among the outputs", lambda a, b: keras.Model(a, a)),
     (ValueError, 'The name "d" is used 2 times',
      lambda a, b: keras.Model(a, layers.Dense(3, name="d")(layers.Dense(3, name="d")(a)))),

@@ -679,6 +679,62 @@ static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
 }
 
 /* Whatever the number of operations at which the sums begin: the list grows then and when. */
+/* An encoder of which only z is read. */
+#define ENCODER                                                                                   \
+    "model: {inputs: {x: [7], unread: [2]}, layers: [{Model: {name: encoder, inputs: x, layers: " \
+    "[{Dense: {units: 5, name: h}}, {Dense: {units: 4, name: z}}, "                               \
+    "{Dense: {units: 4, inputs: h, name: spread}}, {BatchNormalization: {name: n}}, "             \
+    "{Dense: {units: 2, name: end}}], outputs: [end, z]}}, "                                      \
+    "{Dense: {units: 3, inputs: encoder/z, name: y}}], outputs: y}"
+
+static void what_no_output_depends_on_is_left_out(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(ENCODER COMPILE);
+    int at;
+    for (int mode = PLAN_EVALUATE; mode <= PLAN_PREDICT; mode++) {
+        plan *p = build(model, (plan_mode)mode, 2);
+        assert_int_equal(net_count(p, OP_DENSE_FORWARD, &at), 3);
+        assert_int_equal(net_count(p, OP_SLICE, &at), 1);
+        plan_free(p);
+    }
+    cornu_model_close(model);
+}
+
+/* As in Keras: its statistics are of the training, and nothing of it has a gradient. */
+static void a_batch_norm_that_nothing_reads_keeps_its_statistics(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(ENCODER COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 2), *half = NULL;
+    int at;
+    assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, &at), 1);
+    assert_int_equal(net_count(p, OP_DENSE_FORWARD, &at), 4);
+    assert_int_equal(net_count(p, OP_BATCH_NORM_BACKWARD, &at), 0);
+    assert_int_equal(net_count(p, OP_UPDATE, &at), 6);
+    const plan_options options = {.mode = PLAN_TRAIN, .scope = SCOPE_UPDATES};
+    assert_int_equal(plan_build(model, &options, &half), CORNU_OK);
+    assert_int_equal(net_count(half, OP_UPDATE, &at), 6);
+    plan_free(half);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+/* Also of those that nothing reads: a training may run them. */
+static void forms_are_those_of_all_kernels(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(ENCODER COMPILE);
+    tensor_form *forms = NULL;
+    int kernels = 0;
+    assert_int_equal(plan_variable_forms(model, &forms), CORNU_OK);
+    for (int i = 0; i < model->weight_count; i++)
+        kernels += forms[i] == FORM_DENSE_KERNEL;
+    assert_int_equal(kernels, 5);
+    free(forms);
+    cornu_model_close(model);
+}
+
 static void outputs_may_be_the_same_tensor(void **state)
 {
     (void)state;
@@ -747,6 +803,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_inputs_and_targets_are_parts_of_the_rows_of_samples),
         cmocka_unit_test(each_output_has_a_loss_that_is_a_part_of_the_steps),
+        cmocka_unit_test(what_no_output_depends_on_is_left_out),
+        cmocka_unit_test(a_batch_norm_that_nothing_reads_keeps_its_statistics),
+        cmocka_unit_test(forms_are_those_of_all_kernels),
         cmocka_unit_test(outputs_may_be_the_same_tensor),
         cmocka_unit_test(the_steps_loss_is_the_weighted_sum_of_the_losses),
         cmocka_unit_test(tensors_have_names_of_their_own),

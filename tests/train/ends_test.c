@@ -14,6 +14,7 @@
 #include <cornu/trainer.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES = 48, WIDE = 3, DEEP = 4, KINDS = 3 };
@@ -186,6 +187,89 @@ static void trainer_and_file_have_the_same_bits(void **state)
     cornu_model_close(b);
 }
 
+static const char *const encoder =
+    "model: {input: [8], layers: [{Model: {name: encoder, layers: ["
+    "{Dense: {units: 5, activation: relu, name: h}}, {Dense: {units: 2, name: z}}%s], outputs: "
+    "[z%s]}}, {Dense: {units: 3, inputs: %s, name: y}}, {Softmax: {}}]}\n"
+    "compile: {optimizer: {adamw: {learning_rate: 0.05, weight_decay: 0.1, clipnorm: 1}}, loss: "
+    "sparse_categorical_crossentropy}\n"
+    "fit: {shuffle: false%s}\n";
+
+static float *values_of(cornu_model *m, const char *name, int64_t *count)
+{
+    cornu_weight_info info = {.size = sizeof info};
+    for (int i = 0; i < cornu_model_weight_count(m); i++) {
+        expect_ok(cornu_model_weight_info(m, i, &info));
+        if (strcmp(info.name, name) != 0)
+            continue;
+        float *values = calloc((size_t)info.count, sizeof *values);
+        assert_non_null(values);
+        expect_ok(cornu_model_get_weight(m, i, values, info.count));
+        *count = info.count;
+        return values;
+    }
+    fail_msg("found no weight %s", name);
+    return NULL;
+}
+
+/* Set the weights of `to` to those of the same name. */
+static void copy_weights(cornu_model *to, cornu_model *from)
+{
+    cornu_weight_info info = {.size = sizeof info};
+    int64_t count;
+    for (int i = 0; i < cornu_model_weight_count(to); i++) {
+        expect_ok(cornu_model_weight_info(to, i, &info));
+        float *values = values_of(from, info.name, &count);
+        expect_ok(cornu_model_set_weight(to, i, values, count));
+        free(values);
+    }
+}
+
+/* A model that returns more than is read trains as one that does not, and the rest stays as it is:
+   without a gradient there is neither decay nor a part in the norm by which gradients are clipped.
+ */
+static void outputs_that_nothing_reads_change_nothing(void **state)
+{
+    (void)state;
+    static const char *const fits[] = {"", ", shards: 2", ", recompute: true"};
+    for (int i = 0; i < 3; i++) {
+        char text[1024];
+        cornu_model *all, *less;
+        cornu_data *data = runs_data(48, 0);
+        const cornu_fit_options options = {
+            .size = sizeof options, .epochs = 2, .batch = 8, .where.threads = 1};
+        snprintf(text, sizeof text, encoder,
+                 ", {Dense: {units: 4, inputs: h, name: spread}}, {BatchNormalization: {name: n}}",
+                 ", n", "encoder/z", fits[i]);
+        expect_ok(cornu_model_parse(text, "all.yaml", &all));
+        snprintf(text, sizeof text, encoder, "", "", "encoder", fits[i]);
+        expect_ok(cornu_model_parse(text, "less.yaml", &less));
+        expect_ok(cornu_model_initialize(all, 1));
+        expect_ok(cornu_model_initialize(less, 1));
+        copy_weights(less, all);
+        int64_t count;
+        float *spread = values_of(all, "encoder/spread/kernel", &count);
+        expect_ok(cornu_fit(all, data, &options, NULL));
+        expect_ok(cornu_fit(less, data, &options, NULL));
+        for (int k = 0; k < less->weight_count; k++) {
+            const variable *v = &less->variables[k];
+            float *values = values_of(all, v->name, &count);
+            assert_memory_equal(values, v->value, (size_t)count * sizeof *values);
+            free(values);
+        }
+        float *after = values_of(all, "encoder/spread/kernel", &count);
+        assert_memory_equal(after, spread, (size_t)count * sizeof *after);
+        float *mean = values_of(all, "encoder/n/moving_mean", &count);
+        assert_true(mean[0] > 0 || mean[0] < 0);
+        free(mean);
+        free(after);
+        free(spread);
+        cornu_data_close(data);
+        cornu_model_close(less);
+        cornu_model_close(all);
+    }
+}
+
 static void other_data_are_refused_by_name(void **state)
 {
     (void)state;
@@ -223,6 +307,7 @@ int main(void)
                                         scratch_close),
         cmocka_unit_test_setup_teardown(trainer_and_file_have_the_same_bits, scratch_open,
                                         scratch_close),
+        cmocka_unit_test(outputs_that_nothing_reads_change_nothing),
         cmocka_unit_test(other_data_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

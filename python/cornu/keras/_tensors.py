@@ -272,6 +272,9 @@ class Graph:
     def __init__(self, name: str, inputs: list[KerasTensor], outputs: list[KerasTensor]):
         self.inputs, self.outputs = inputs, outputs
         self.nodes, turns = _walk(inputs, outputs)
+        unread = [t.node for t in inputs if t.node.is_input and t.node not in self.nodes]
+        turns.update({node.operation: -1 for node in unread})  # Keras has them before what is as far from the outputs
+        self.nodes += reversed(unread)
         self._own = set(self.nodes)
         self._check_connected(name)
         self.operations = self._in_order(turns)
@@ -285,14 +288,10 @@ class Graph:
                 if tensor.node.is_input and tensor._keras_history not in ends:
                     raise ValueError(f"{name}: Graph disconnected: cannot find parent for tensor {tensor} at operation "
                                      f"'{node.operation.name}'; expected it among the inputs, {names}")
-        read = {t._keras_history for n in self.nodes for t in n.input_tensors}
-        for tensor in self.inputs:
-            own = tensor._keras_history.operation.name
-            if any(tensor._keras_history == t._keras_history for t in self.outputs):
-                raise ValueError(f"{name}: found {own}, an input, among the outputs; expected what a layer computes")
-            if tensor._keras_history not in read:
-                raise ValueError(f"{name}: found the input {own}, from which no output is computed; expected `inputs` that are "
-                                 f"connected to `outputs`")
+        for tensor in self.outputs:
+            if tensor._keras_history in ends:
+                raise ValueError(f"{name}: found {tensor._keras_history.operation.name}, an input, among the outputs; expected "
+                                 f"what a layer computes")
 
     def _in_order(self, turns: dict) -> list:
         """By the longest way to an output, as Keras lists layers; then as the walk met them."""

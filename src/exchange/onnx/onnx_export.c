@@ -750,6 +750,15 @@ static const char *end_name(onnx_export *e, const char *name, bool is_output)
     return taken ? onnx_name(e, name, "value") : name;
 }
 
+/* The slice that takes the input which begins at this number of a row; NULL: nothing reads it. */
+static const op *slice_of(const plan *p, int64_t begin)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (takes_input(p, &p->ops[i]) && p->ops[i].a.slice.begin == begin)
+            return &p->ops[i];
+    return NULL;
+}
+
 /* Several inputs have their layers' names. A slice of the rows is such an input, and so is the same
    in the input's own shape. */
 static void add_input(onnx_export *e, const op *slice, int input)
@@ -757,8 +766,10 @@ static void add_input(onnx_export *e, const op *slice, int input)
     const cornu_model *m = e->plan->model;
     const shape *s = model_input_shape(m, input);
     const char *name = end_name(e, model_input_name(m, input), false);
-    const tensor_ref row = slice->out[0];
     onnx_graph_input(e->graph, name, ONNX_FLOAT, s->dim, s->rank);
+    if (!slice)
+        return;
+    const tensor_ref row = slice->out[0];
     e->values[row].plain = name;
     if (s->rank > 1)
         e->values[row + 1].plain = name;
@@ -767,14 +778,15 @@ static void add_input(onnx_export *e, const op *slice, int input)
 static void add_inputs(onnx_export *e, bool preprocess)
 {
     const plan *p = e->plan;
-    int input = 0;
+    int64_t begin = 0;
     if (p->model->input_count == 1) {
         add_one_input(e, preprocess);
         return;
     }
-    for (int i = 0; i < p->op_count; i++)
-        if (takes_input(p, &p->ops[i]))
-            add_input(e, &p->ops[i], input++);
+    for (int i = 0; i < p->model->input_count; i++) {
+        add_input(e, slice_of(p, begin), i);
+        begin += shape_elements(model_input_shape(p->model, i));
+    }
 }
 
 /* ---- the graph -------------------------------------------------------------------------- */

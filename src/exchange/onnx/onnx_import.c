@@ -293,32 +293,11 @@ static cornu_status choose_outputs(onnx_import *im)
     return model_choose_outputs(im->model, NULL, nodes, im->output_count);
 }
 
-/* In a model each input leads to an output. */
-static cornu_status check_inputs(const onnx_import *im)
-{
-    bool read[MODEL_ENDS_MAX] = {false};
-    for (int i = 0; i < im->output_count; i++)
-        if (im->outputs[i] <= ONNX_INPUT)
-            read[ONNX_INPUT - im->outputs[i]] = true;
-    for (int i = 0; i < im->step_count; i++)
-        for (size_t k = 0; k < im->steps[i].node->n_input && im->steps[i].needed; k++)
-            if (im->steps[i].from[k] <= ONNX_INPUT)
-                read[ONNX_INPUT - im->steps[i].from[k]] = true;
-    for (int i = 0; i < im->input_count; i++)
-        if (!read[i])
-            return status_fail(CORNU_UNSUPPORTED,
-                               "%s: input %.200s: found no output that depends on it; expected "
-                               "inputs that lead to outputs",
-                               im->path, im->inputs[i].name);
-    return CORNU_OK;
-}
-
 static cornu_status walk(onnx_import *im, const Onnx__ModelProto *m)
 {
     const Onnx__ValueInfoProto *inputs[MODEL_ENDS_MAX];
     TRY(find_ends(im, inputs));
     TRY(onnx_list_steps(im));
-    TRY(check_inputs(im));
     TRY(make_model(im, inputs));
     for (im->at = 0; im->at < im->step_count; im->at++) {
         im->last = im->at;
