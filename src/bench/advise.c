@@ -553,9 +553,10 @@ static void say_stay(const sentence *s, const advise_report *r, const advise_row
     say_times(s, rival->seconds / best->seconds);
     sentence_add(s, " as long at batch %lld", (long long)r->batch);
     if (rival->wins_from > 0)
-        sentence_add(s, " and wins from batch %lld on", (long long)rival->wins_from);
-    else if (rival->compared_up_to >= r->batch) /* nothing can be said from smaller batches alone */
-        sentence_add(s, ", and wins at no batch up to %lld", (long long)rival->compared_up_to);
+        sentence_add(s, ", and is faster from batch %lld on", (long long)rival->wins_from);
+    else if (rival->compared_up_to > r->batch) /* smaller batches alone say nothing new */
+        sentence_add(s, ", and is not faster at any batch up to %lld",
+                     (long long)rival->compared_up_to);
     if (isfinite(best->cost) && isfinite(rival->cost) && rival->cost < best->cost) {
         char mine[48], theirs[48];
         sentence_add(s, ", but costs %s in place of %s",

@@ -910,13 +910,31 @@ static void add_batches(const bench_report *report, const char *workload, text *
     html_table_end(t);
 }
 
+static bool has_several_batches(const bench_report *report, const char *workload)
+{
+    int64_t first = 0;
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *r = &report->results[i];
+        if (*r->failed || strcmp(r->workload, workload) != 0)
+            continue;
+        if (first && r->batch != first)
+            return true;
+        first = r->batch;
+    }
+    return false;
+}
+
 cornu_status bench_html_batches(const bench_report *report, const char *workload, text *t)
 {
     char left_out[2 * LINE];
-    TRY(sweep_figure(report, workload, t));
-    html_details_begin(t, "Each batch as a table");
+    const bool several = has_several_batches(report, workload); /* else there is no line to draw */
+    if (several) {
+        TRY(sweep_figure(report, workload, t));
+        html_details_begin(t, "Each batch as a table");
+    }
     add_batches(report, workload, t);
-    html_details_end(t);
+    if (several)
+        html_details_end(t);
     sweep_say_left_out(report, workload, left_out, sizeof left_out);
     if (*left_out)
         html_paragraph(t, left_out);

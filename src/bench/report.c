@@ -16,6 +16,7 @@
 
 /* A median that is this many times the minimum counts as noisy. */
 static const double NOISY = 1.2;
+enum { NOISY_NAMED = 6 }; /* results in one note */
 
 const bench_device *bench_device_of(const bench_report *report, const char *name)
 {
@@ -79,24 +80,45 @@ void bench_report_free(bench_report *report)
     *report = (bench_report){0};
 }
 
+static bool is_noisy(const bench_result *r)
+{
+    return !*r->failed && r->step_ms.median > NOISY * r->step_ms.minimum;
+}
+
+/* " with batch 8" where a sweep has the same workload on the same device with others; else "". */
+static const char *show_batch(const bench_report *report, const bench_result *r, char out[32])
+{
+    *out = 0;
+    for (int i = 0; i < report->count; i++) {
+        const bench_result *other = &report->results[i];
+        if (other->batch != r->batch && strcmp(other->workload, r->workload) == 0 &&
+            strcmp(other->device, r->device) == 0)
+            snprintf(out, 32, " with batch %lld", (long long)r->batch);
+    }
+    return out;
+}
+
 cornu_status bench_note_noise(bench_report *report)
 {
-    char line[512] = "";
+    char line[NOISY_NAMED * 64] = "", batch[32], others[32] = "";
+    int count = 0;
     for (int i = 0; i < report->count; i++) {
         const bench_result *r = &report->results[i];
         const statistics *s = &r->step_ms;
-        if (*r->failed || s->median <= NOISY * s->minimum)
-            continue;
         size_t length = strlen(line);
-        snprintf(line + length, sizeof line - length, "%s%s on %s %.2f times", *line ? ", " : "",
-                 r->workload, r->device, s->median / s->minimum);
+        if (is_noisy(r) && count++ < NOISY_NAMED)
+            snprintf(line + length, sizeof line - length, "%s%s on %s%s %.3g times",
+                     *line ? ", " : "", r->workload, r->device, show_batch(report, r, batch),
+                     s->median / s->minimum);
     }
-    if (!*line)
+    if (count == 0)
         return CORNU_OK;
+    if (count > NOISY_NAMED)
+        snprintf(others, sizeof others, ", and %d more", count - NOISY_NAMED);
     return bench_note(report,
-                      "medians far above their minima: %s; the machine was not quiet, and what it "
-                      "can do is nearer the minimum",
-                      line);
+                      "medians far above their minima: %s%s; the machine was not quiet, and what "
+                      "it can do is nearer the minimum",
+                      line, others);
 }
 
 /* ---- published figures ---------------------------------------------------------------------- */

@@ -271,14 +271,14 @@ void sweep_say_winners(const bench_report *report, const char *workload, char *l
             continue;
         int64_t from = sweep_wins_from(report, workload, r->device, first->device, &most);
         if (from > 0)
-            append(line, size, " %s takes less time than %s from batch %lld on.", r->device,
+            append(line, size, " %s is faster than %s from batch %lld on.", r->device,
                    first->device, (long long)from);
         else if (most > first->batch)
-            append(line, size, " %s takes less time than %s at no batch up to %lld.", r->device,
+            append(line, size, " %s is not faster than %s at any batch up to %lld.", r->device,
                    first->device, (long long)most);
         else if (most > 0) /* the only batch that both have */
-            append(line, size, " %s takes more time than %s at batch %lld.", r->device,
-                   first->device, (long long)most);
+            append(line, size, " %s is not faster than %s at batch %lld.", r->device, first->device,
+                   (long long)most);
     }
 }
 

@@ -28,8 +28,7 @@ void sweep_sort(bench_report *report);
 int64_t sweep_wins_from(const bench_report *report, const char *workload, const char *on,
                         const char *other, int64_t *most);
 /* Append sentences to `line`, each with a space before it: for each other device, the batch from
-   which it takes less time than the first one ("opencl:0 takes less time than cpu from batch 64
-   on.") */
+   which it is faster than the first one ("opencl:0 is faster than cpu from batch 64 on.") */
 void sweep_say_winners(const bench_report *report, const char *workload, char *line, size_t size);
 /* "reference was not measured with batch 64, 128: with 64 a step would take about 9 s."; "": no
    batch was left out. */

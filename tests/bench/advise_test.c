@@ -258,10 +258,13 @@ static void the_sentence_says_which_and_why(void **state)
         const char *expected;
     } cases[] = {
         {600, NAN, "opencl:0", 2460, NAN, 0, 512,
-         "Train on cpu: opencl:0 takes 4.1 times as long at batch 32, and wins at no batch up to "
-         "512."},
+         "Train on cpu: opencl:0 takes 4.1 times as long at batch 32, and is not faster at any "
+         "batch up to 512."},
+        {600, NAN, "opencl:0", 2460, NAN, 0, 32,
+         "Train on cpu: opencl:0 takes 4.1 times as long at batch 32."},
         {600, NAN, "cuda:0", 1200, NAN, 128, 512,
-         "Train on cpu: cuda:0 takes 2.0 times as long at batch 32 and wins from batch 128 on."},
+         "Train on cpu: cuda:0 takes 2.0 times as long at batch 32, and is faster from batch "
+         "128 on."},
         {600, 0.9, "cuda:0", 1200, 0.5, 0, 0,
          "Train on cpu: cuda:0 takes 2.0 times as long at batch 32, but costs 0.500 in place of "
          "0.900."},

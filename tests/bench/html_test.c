@@ -131,9 +131,18 @@ static void a_sweep_has_a_page_of_its_own_without_rows_that_were_left_out(void *
     assert_true(bench_html_is_sweep(report));
     char *page = page_of(report);
     assert_non_null(strstr(page, "mnist-cnn-2 is fastest on cpu with batch 64: 25000 samples a "
-                                 "second. reference takes more time than cpu at batch 1."));
+                                 "second. reference is not faster than cpu at batch 1."));
     assert_non_null(strstr(page, "reference was not measured with batch 8, 64: with 8 no memory."));
     assert_int_equal(count_of(page, "<td>reference</td>"), 1);
+    assert_non_null(strstr(page, "Samples a second by the batch"));
+    free(page);
+    static const made one[] = {{"mnist-cnn-2", "cpu", 10, 1},
+                               {"mnist-cnn-2", "reference", 20, 1},
+                               {"mnist-cnn-2", "cpu", 0, 8},
+                               {NULL, NULL, 0, 0}};
+    page = page_of(report_of(one));
+    assert_null(strstr(page, "Samples a second by the batch")); /* a line of one point */
+    assert_non_null(strstr(page, "<td>reference</td>"));
     free(page);
     static const made usual[] = {{"cifar10-mlp", "cpu", 5, 0}, {NULL, NULL, 0, 0}};
     assert_false(bench_html_is_sweep(report_of(usual)));
@@ -196,7 +205,7 @@ static void the_sentence_names_an_estimate_where_no_gpu_is_here(void **state)
         .device = "opencl:0", .seconds = 32400, .error = 600, .cost = NAN, .compared_up_to = 1};
     r.estimates[0] = (advise_estimate){"GTX 1080 Ti", "cifar10-cnn", 40, 1.5};
     advise_say(&r);
-    /* "and at no batch up to 1 wins" said nothing about batch 32. */
+    /* What batch 1 shows says nothing about batch 32. */
     assert_string_equal(r.advice, "Train on cpu: opencl:0 takes 54 times as long at batch 32. By "
                                   "estimate the GPU of the published figures (GTX 1080 Ti) would "
                                   "take about 40 s.");

@@ -124,6 +124,18 @@ static void a_note_says_how_far_medians_are_from_minima(void **state)
     const json_t *ms = json_object_get(first, "ms_per_step");
     assert_true(json_number_value(json_object_get(ms, "median_over_min")) == 1.55);
     bench_report_free(&report);
+    make_noisy(&report); /* a sweep */
+    report.count = 9;
+    for (int i = 1; i < report.count; i++) {
+        report.results[i] = report.results[0];
+        report.results[i].batch = 64 << i;
+    }
+    assert_int_equal(bench_note_noise(&report), CORNU_OK);
+    assert_non_null(strstr(report.notes[0], ", cifar10-mlp on cpu with batch 128 1.55 times, "));
+    assert_non_null(strstr(report.notes[0], " times, and ")); /* not each of many */
+    assert_non_null(strstr(report.notes[0], " more; the machine was not quiet, and what it can do "
+                                            "is nearer the minimum"));
+    bench_report_free(&report);
     make_report(&report, 8.4); /* medians 1.1 times the minima */
     assert_int_equal(bench_note_noise(&report), CORNU_OK);
     assert_int_equal(report.note_count, 0);
