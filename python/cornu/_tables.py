@@ -66,6 +66,9 @@ _KINDS = {
     "batch_shape": "a tuple: None, then whole numbers",
     "padding": "a whole number, two, or two pairs",
     "axis": "a whole number",
+    "ints": "a whole number, or several",
+    "widths": "a whole number, two, or pairs of them",
+    "key": "what stands between brackets",
     "numbers": "a list of numbers",
     "string": "a string",
     "elsewhere": "a string",
@@ -112,7 +115,7 @@ def plain(value: Any) -> Any:
     """A value as JSON has it: objects become Keras's {class_name, config}, functions their names."""
     if hasattr(value, "get_config"):
         name = type(value).__name__
-        module = _MODULES.get(name, type(value).__module__.removeprefix("cornu."))
+        module = getattr(value, "_keras_module", None) or _MODULES.get(name, type(value).__module__.removeprefix("cornu."))
         return {"module": module, "class_name": name, "config": plain(value.get_config())}
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
@@ -195,10 +198,11 @@ class Configured:
         return f"{type(self).__name__}({said})"
 
 
-def make_classes(table: str, base: type, module: str, names: dict, options=options_of, extra=()) -> list[str]:
-    """A class for each row of a table that `names` has none of, put there under all its names, which it returns."""
+def make_classes(table: str, base: type, module: str, names: dict, options=options_of, extra=(), rows=None) -> list[str]:
+    """A class for each row of a table, or of `rows` of it, that `names` has none of, put there under all its names, which
+    it returns."""
     made = []
-    for row in TABLES[table]:
+    for row in TABLES[table] if rows is None else rows:
         if row["class_name"] in names:
             continue
         own = options(row)

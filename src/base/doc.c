@@ -579,6 +579,33 @@ json_t *doc_to_json(const doc *d)
     return NULL;
 }
 
+static void set_line(doc *d, int line)
+{
+    d->line = line;
+    for (int i = 0; i < d->count; i++)
+        set_line(d->items[i], line);
+}
+
+cornu_status doc_from_json(const json_t *value, const doc *parent, const char *key, doc **out)
+{
+    doc *d = NULL;
+    char *name = NULL, *printed = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    cornu_status status = printed ? memory_copy_string(key, &name)
+                                  : status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory", key);
+    if (status == CORNU_OK)
+        status = doc_parse(printed, strlen(printed), parent->source, &d);
+    free(printed);
+    if (status != CORNU_OK) {
+        free(name);
+        return status;
+    }
+    d->key = name;
+    d->parent = parent;
+    set_line(d, parent->line);
+    *out = d;
+    return CORNU_OK;
+}
+
 static void show(const doc *d, text *t, size_t size)
 {
     if (t->length > size)

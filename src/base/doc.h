@@ -63,6 +63,9 @@ cornu_status doc_read_string(const doc *map, const char *key, const char **value
 
 /* To and from jansson's values (new reference). */
 json_t *doc_to_json(const doc *d);
+/* The value as a document in the place of `parent`'s key `key`, which messages name. The caller
+ *frees out before `parent`. */
+cornu_status doc_from_json(const json_t *value, const doc *parent, const char *key, doc **out);
 /* json_loadb: a new reference; NULL where the text is damaged (*error) or memory was short
    (*lacks_memory), which jansson itself does not tell apart. */
 json_t *doc_json_load(const char *json, size_t length, size_t flags, json_error_t *error,

@@ -41,6 +41,9 @@ json_t *layer_table(void)
             json_object_set_new(row, "aliases",
                                 other_names[i] ? json_pack("[s]", other_names[i]) : json_array());
             json_object_set_new(row, "merges", json_boolean(k->merges));
+            json_object_set_new(row, "unlisted", json_boolean(k->unlisted));
+            json_object_set_new(row, "operation",
+                                k->operation ? json_string(k->operation) : json_null());
         }
         json_array_append_new(list, row);
     }
@@ -239,7 +242,7 @@ void model_take_end(cornu_model *m, const int *nodes, int count)
         m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
     if (!m->outputs_chosen)
         m->output_count = count;
-    m->functional |= model_level_branches(m, -1);
+    m->functional |= model_level_is_functional(m, -1);
     model_set_shapes(m);
 }
 

@@ -318,6 +318,42 @@ static cornu_status read_numbers(const config_field *f, const doc *d, void *out)
     return CORNU_OK;
 }
 
+static cornu_status read_ints(const config_field *f, const doc *d, void *out)
+{
+    int_list *list = out;
+    char buffer[WANTED_SIZE];
+    bool fits = d->type != DOC_LIST || d->count <= CONFIG_INTS_MAX;
+    *list = (int_list){.count = d->type == DOC_LIST ? d->count : 1, .one = d->type != DOC_LIST};
+    for (int i = 0; fits && i < list->count; i++)
+        fits = get_int(f, list->one ? d : d->items[i], &list->value[i]);
+    if (fits)
+        return CORNU_OK;
+    return doc_fail_found(d, wanted(f, "a whole number or a list of at most 5", buffer));
+}
+
+static cornu_status read_widths(const config_field *f, const doc *d, void *out)
+{
+    width_list *list = out;
+    char buffer[WANTED_SIZE];
+    *list = (width_list){.count = 0};
+    if (get_pair(f, d, list->value[0]))
+        return CORNU_OK;
+    bool fits = d->type == DOC_LIST && d->count >= 1 && d->count <= CONFIG_INTS_MAX;
+    for (int i = 0; fits && i < d->count; i++)
+        fits = get_pair(f, d->items[i], list->value[i]);
+    list->count = d->count;
+    if (fits)
+        return CORNU_OK;
+    return doc_fail_found(
+        d, wanted(f, "N, [before, after], or a list of such pairs, whole numbers", buffer));
+}
+
+static cornu_status read_key(const config_field *f, const doc *d, void *out)
+{
+    (void)f;
+    return index_key_read(d, out);
+}
+
 static cornu_status read_string(const config_field *f, const doc *d, void *out)
 {
     (void)f;
@@ -389,6 +425,9 @@ static field_reader *const readers[] = {
     [CONFIG_PADDING] = read_padding,
     [CONFIG_AXIS] = read_axis,
     [CONFIG_NUMBERS] = read_numbers,
+    [CONFIG_INTS] = read_ints,
+    [CONFIG_WIDTHS] = read_widths,
+    [CONFIG_KEY] = read_key,
     [CONFIG_STRING] = read_string,
     [CONFIG_ELSEWHERE] = read_ignored,
     [CONFIG_NEUTRAL] = read_neutral,
@@ -406,6 +445,8 @@ static void store_none(const config_field *f, void *out)
         memset(out, 0, 2 * sizeof(int64_t));
     else if (f->type == CONFIG_SHAPE || f->type == CONFIG_BATCH_SHAPE)
         ((shape *)out)->rank = 0;
+    else if (f->type == CONFIG_INTS)
+        *(int_list *)out = (int_list){.count = -1};
     else if (f->type == CONFIG_STRING)
         *(const char **)out = NULL;
 }
@@ -513,6 +554,24 @@ static json_t *numbers_to_json(const number_list *list)
     return out;
 }
 
+static json_t *ints_to_json(const int_list *list)
+{
+    json_t *out = list->one ? json_integer(list->value[0]) : json_array();
+    for (int i = 0; out && !list->one && i < list->count; i++)
+        json_array_append_new(out, json_integer(list->value[i]));
+    return out;
+}
+
+static json_t *widths_to_json(const width_list *list)
+{
+    if (list->count == 0)
+        return pair_to_json(list->value[0]);
+    json_t *out = json_array();
+    for (int i = 0; out && i < list->count; i++)
+        json_array_append_new(out, pair_to_json(list->value[i]));
+    return out;
+}
+
 static bool is_none(const config_field *f, const void *value)
 {
     if (!(f->flags & CONFIG_NULLABLE))
@@ -527,6 +586,8 @@ static bool is_none(const config_field *f, const void *value)
     case CONFIG_SHAPE:
     case CONFIG_BATCH_SHAPE:
         return ((const shape *)value)->rank == 0;
+    case CONFIG_INTS:
+        return ((const int_list *)value)->count < 0;
     case CONFIG_STRING:
         return !*(const char *const *)value;
     default:
@@ -563,6 +624,12 @@ static json_t *value_to_json(const config_field *f, const void *value)
         return shape_to_json(value, f->type == CONFIG_BATCH_SHAPE);
     case CONFIG_NUMBERS:
         return numbers_to_json(value);
+    case CONFIG_INTS:
+        return ints_to_json(value);
+    case CONFIG_WIDTHS:
+        return widths_to_json(value);
+    case CONFIG_KEY:
+        return index_key_to_json(value);
     case CONFIG_STRING:
         return json_string(*(const char *const *)value);
     default:
@@ -570,11 +637,21 @@ static json_t *value_to_json(const config_field *f, const void *value)
     }
 }
 
+json_t *config_value(const config_field *f, const void *config)
+{
+    return value_to_json(f, (const char *)config + f->offset);
+}
+
+bool config_has_value(const config_field *f, const void *config)
+{
+    return f->type < CONFIG_ELSEWHERE && !is_none(f, (const char *)config + f->offset);
+}
+
 cornu_status config_write(const config_field *fields, const void *config, json_t *object)
 {
     for (const config_field *f = fields; f->key; f++)
-        if (f->type < CONFIG_ELSEWHERE && !(f->flags & CONFIG_ALIAS))
-            TRY(config_set(object, f->key, value_to_json(f, (const char *)config + f->offset)));
+        if (f->type < CONFIG_ELSEWHERE && !(f->flags & (CONFIG_ALIAS | CONFIG_ARGUMENT)))
+            TRY(config_set(object, f->key, config_value(f, config)));
     return CORNU_OK;
 }
 
@@ -631,6 +708,9 @@ static const char *const type_names[] = {
     [CONFIG_PADDING] = "padding",
     [CONFIG_AXIS] = "axis",
     [CONFIG_NUMBERS] = "numbers",
+    [CONFIG_INTS] = "ints",
+    [CONFIG_WIDTHS] = "widths",
+    [CONFIG_KEY] = "key",
     [CONFIG_STRING] = "string",
     [CONFIG_ELSEWHERE] = "elsewhere",
     [CONFIG_NEUTRAL] = "neutral",
@@ -673,10 +753,11 @@ static json_t *describe_field(const config_field *fields, const config_field *f)
     json_t *usual = f->fallback                 ? value_of(f->fallback, strlen(f->fallback))
                     : f->type == CONFIG_NEUTRAL ? value_of(f->choices, strcspn(f->choices, "|"))
                                                 : json_null();
-    return json_pack("{s:s, s:s, s:b, s:b, s:s?, s:o, s:o}", "name", f->key, "type",
+    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?, s:o, s:o}", "name", f->key, "type",
                      type_names[f->type], "required", (f->flags & CONFIG_REQUIRED) != 0, "alias",
-                     (f->flags & CONFIG_ALIAS) != 0, "stands_for", stands_for(fields, f), "default",
-                     usual, "choices", choices_of(f->choices));
+                     (f->flags & CONFIG_ALIAS) != 0, "argument", (f->flags & CONFIG_ARGUMENT) != 0,
+                     "stands_for", stands_for(fields, f), "default", usual, "choices",
+                     choices_of(f->choices));
 }
 
 json_t *config_describe(const config_field *fields)

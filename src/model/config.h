@@ -7,6 +7,7 @@
 
 #include "base/doc.h"
 #include "model/emit.h"
+#include "model/index_key.h"
 #include "model/initializers.h"
 
 typedef enum config_type {
@@ -23,6 +24,9 @@ typedef enum config_type {
     CONFIG_AXIS,        /* int64_t: an int, or a list of one (as old Keras writes it) */
     CONFIG_AXES,        /* int64_t[2]: an int or a list of two */
     CONFIG_NUMBERS,     /* number_list */
+    CONFIG_INTS,        /* int_list: an int or a list of ints */
+    CONFIG_WIDTHS,      /* width_list: an int, [before, after], or a list of such pairs */
+    CONFIG_KEY,         /* index_key */
     CONFIG_STRING,      /* const char *, owned by the document */
     CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */
     CONFIG_NEUTRAL,     /* a Keras key that is not supported: accepted only at a value of `choices`,
@@ -36,7 +40,8 @@ enum {
     CONFIG_NULLABLE = 2, /* null is a value: stored as `none` (pair: 0, 0) */
     CONFIG_ABOVE = 4,    /* must be greater than `minimum`, not equal */
     CONFIG_BELOW = 8,    /* must be less than `maximum`, not equal */
-    CONFIG_ALIAS = 16    /* another spelling: read, never written, not listed in messages */
+    CONFIG_ALIAS = 16,   /* another spelling: read, never written, not listed in messages */
+    CONFIG_ARGUMENT = 32 /* Keras has it in the call, not in the configuration */
 };
 
 enum { CONFIG_NUMBERS_MAX = 33 };
@@ -44,6 +49,20 @@ typedef struct number_list {
     int count;
     double value[CONFIG_NUMBERS_MAX];
 } number_list;
+
+enum { CONFIG_INTS_MAX = SHAPE_MAX };
+typedef struct int_list {
+    int count; /* -1: null */
+    bool one;  /* not in a list */
+    int64_t value[CONFIG_INTS_MAX];
+} int_list;
+
+/* Before and after each axis, the batch among them. A single pair (count 0) is that of every axis.
+ */
+typedef struct width_list {
+    int count;
+    int64_t value[CONFIG_INTS_MAX][2];
+} width_list;
 
 /* One row; a table ends with a row whose key is NULL. */
 typedef struct config_field {
@@ -99,11 +118,14 @@ cornu_status config_read(const char *owner, const doc *at, const doc *map,
                          const config_field *fields, void *out);
 /* Add the options to `object` as Keras writes them. */
 cornu_status config_write(const config_field *fields, const void *config, json_t *object);
+/* Has the option a value: not null? As Keras writes it: a new reference. */
+bool config_has_value(const config_field *f, const void *config);
+json_t *config_value(const config_field *f, const void *config);
 
-/* The options as a table, in order: [{"name", "type", "required", "alias", "stands_for", "default",
-   "choices"}]. `type` is the row's in small letters ("int", "pair", ...). For "neutral" options,
-   `choices` are the only accepted values; "stands_for" of an alias is the option with the same
-   value. A new reference; NULL without memory. */
+/* The options as a table, in order: [{"name", "type", "required", "alias", "argument",
+   "stands_for", "default", "choices"}]. `type` is the row's in small letters ("int", "pair", ...).
+   For "neutral" options, `choices` are the only accepted values; "stands_for" of an alias is the
+   option with the same value. A new reference; NULL without memory. */
 json_t *config_describe(const config_field *fields);
 /* Make a row of cornu_tables: {"class_name", "name", "options"}. Takes `options`. */
 json_t *config_row(const char *class_name, const char *name, json_t *options);

@@ -1,8 +1,9 @@
-/* Keras's to_json(), both ways: Sequential and Functional, and models within them. It reads the
-   form of Keras 3 and of tf.keras 2; it writes that of Keras 3. */
+/* Keras's to_json(), read in the forms of Keras 3 and of tf.keras 2: Sequential and Functional, and
+   models within them. keras_config_write.c writes it. */
 #include "base/memory.h"
 #include "model/build.h"
 #include "model/config.h"
+#include "model/keras_operations.h"
 #include "model/submodels.h"
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,10 @@ typedef struct keras_layer {
     /* Functional: */
     const char *name; /* by which others refer to it */
     int first_call, call_count;
-    layer *layer; /* in the model; NULL: none yet, or a submodel */
-    int submodel; /* -1: none yet, or a layer */
-    int given;    /* the node that an InputLayer of a submodel reads; -1: none */
+    layer *layer;      /* in the model; NULL: none yet, or a submodel */
+    int submodel;      /* -1: none yet, or a layer */
+    int given;         /* the node that an InputLayer of a submodel reads; -1: none */
+    bool is_operation; /* keras.ops: Keras has no layer for it */
 } keras_layer;
 
 static bool is_sequential(const char *class_name)
@@ -61,7 +63,8 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
                          .class_name = class_name->string,
                          .options = doc_get(at, "config"),
                          .submodel = -1,
-                         .given = -1};
+                         .given = -1,
+                         .is_operation = keras_operation_is(at)};
     return CORNU_OK;
 }
 
@@ -158,22 +161,61 @@ typedef struct keras_link {
     int64_t output; /* its number among those of the call */
 } keras_link;
 
-/* A call of a layer, or of a model. */
+/* A call of a layer, of an operation, or of a model. */
 typedef struct keras_call {
     const keras_layer *of;
-    const doc *tensors; /* its inputs, a list or a map; NULL: none */
-    keras_link *from;   /* [tensors->count] */
-    int made;           /* in the model: a node or, of a model, a call; -1: none yet */
+    const doc *at;    /* its place; NULL: that of an InputLayer */
+    const doc *named; /* the map of its inputs; NULL: they have no names */
+    int first_link, inputs;
+    int made;   /* in the model: a node or, of a model, a call; -1: none yet */
+    int *parts; /* of an operation of several outputs: the node of each; PART_UNREAD, PART_READ */
+    int part_count;
 } keras_call;
+enum { PART_READ = -1, PART_UNREAD = -2 };
 
 /* All layers of a Functional model, and all calls of them. */
 typedef struct keras_layers {
     keras_layer *list;
     keras_call *calls;
-    keras_link *links; /* the `from` of all calls */
+    keras_link *links; /* the inputs of all calls, one call after another */
+    size_t link_capacity;
     int count, call_count, link_count;
     bool old; /* in the form of tf.keras 2 */
 } keras_layers;
+
+static cornu_status add_link(keras_layers *layers, keras_call *c, const doc *at)
+{
+    if (layers->link_count >= MODEL_LINKS_MAX)
+        return doc_fail(at,
+                        "found more than %d inputs of layers in all; expected at most that many",
+                        MODEL_LINKS_MAX);
+    TRY(memory_grow(&layers->links, &layers->link_capacity, (size_t)layers->link_count + 1,
+                    sizeof *layers->links));
+    layers->links[layers->link_count++] = (keras_link){.at = at};
+    c->inputs++;
+    return CORNU_OK;
+}
+
+static cornu_status read_operation_call(keras_layers *layers, keras_call *c)
+{
+    operation_call o;
+    const doc *tensor;
+    TRY(keras_operation_read(c->of->at, c->of->name, c->at, &o));
+    for (int i = 0; (tensor = keras_operation_tensor(&o, i)); i++)
+        TRY(add_link(layers, c, tensor));
+    return CORNU_OK;
+}
+
+static cornu_status read_layer_call(keras_layers *layers, keras_call *c)
+{
+    const doc *tensors = NULL;
+    TRY(read_node(c->at, &tensors));
+    if (tensors->type == DOC_MAP)
+        c->named = tensors;
+    for (int i = 0; i < tensors->count; i++)
+        TRY(add_link(layers, c, tensors->items[i]));
+    return CORNU_OK;
+}
 
 static cornu_status read_call(keras_layers *layers, const keras_layer *l, const doc *node)
 {
@@ -181,15 +223,9 @@ static cornu_status read_call(keras_layers *layers, const keras_layer *l, const 
     if (layers->call_count >= MODEL_LAYERS_MAX)
         return doc_fail(node, "found more than %d calls of layers; expected at most that many",
                         MODEL_LAYERS_MAX);
-    *c = (keras_call){.of = l, .made = -1};
-    TRY(read_node(node, &c->tensors));
-    if (c->tensors->count > MODEL_LINKS_MAX - layers->link_count)
-        return doc_fail(node,
-                        "found more than %d inputs of layers in all; expected at most that many",
-                        MODEL_LINKS_MAX);
     layers->call_count++;
-    layers->link_count += c->tensors->count;
-    return CORNU_OK;
+    *c = (keras_call){.of = l, .at = node, .first_link = layers->link_count, .made = -1};
+    return l->is_operation ? read_operation_call(layers, c) : read_layer_call(layers, c);
 }
 
 static cornu_status read_functional_layer(keras_layers *layers, const doc *at)
@@ -207,6 +243,9 @@ static cornu_status read_functional_layer(keras_layers *layers, const doc *at)
         return doc_fail(nodes, "found a layer that is never called; expected at least one call");
     if (nodes->count > 0 && is_input(l))
         return doc_fail(nodes, "found a call of an InputLayer; expected none");
+    if (nodes->count > 1 && l->is_operation)
+        return doc_fail(nodes, "found %d calls of the operation %s; expected one", nodes->count,
+                        l->name);
     l->first_call = layers->call_count;
     l->call_count = is_input(l) ? 1 : nodes->count;
     layers->old |= nodes->count > 0 && nodes->items[0]->type == DOC_LIST;
@@ -234,6 +273,8 @@ static cornu_status read_layers(keras_layers *layers, const doc *list)
 
 static void layers_free(keras_layers *layers)
 {
+    for (int i = 0; i < layers->call_count; i++)
+        free(layers->calls[i].parts);
     free(layers->list);
     free(layers->calls);
     free(layers->links);
@@ -265,6 +306,26 @@ static int first_number(const keras_layers *layers, const keras_layer *l, bool i
     return layers->old || (is_end && is_functional(l->class_name));
 }
 
+/* An output of an operation of several is read. */
+static cornu_status note_part(keras_call *c, const keras_link *link)
+{
+    operation_call o;
+    size_t capacity = (size_t)c->part_count;
+    TRY(keras_operation_read(c->of->at, c->of->name, c->at, &o));
+    if (!keras_operation_has_parts(&o))
+        return CORNU_OK;
+    if (link->output < 0 || link->output >= MODEL_LAYERS_MAX)
+        return doc_fail(link->at, "found output %lld of %.80s; expected 0 to %d",
+                        (long long)link->output, c->of->name, MODEL_LAYERS_MAX - 1);
+    if (link->output >= c->part_count)
+        TRY(memory_grow(&c->parts, &capacity, (size_t)link->output + 1, sizeof *c->parts));
+    while (c->part_count <= link->output)
+        c->parts[c->part_count++] = PART_UNREAD;
+    if (c->parts[link->output] == PART_UNREAD)
+        c->parts[link->output] = PART_READ;
+    return CORNU_OK;
+}
+
 /* The call whose output `at` names, and which output. */
 static cornu_status find_call(const keras_layers *layers, const doc *at, bool is_end,
                               keras_link *out)
@@ -279,7 +340,7 @@ static cornu_status find_call(const keras_layers *layers, const doc *at, bool is
         return doc_fail(at, "found call number %lld of %.80s; expected %d to %d", (long long)t.call,
                         t.layer, first, first + l->call_count - 1);
     *out = (keras_link){at, l->first_call + (int)t.call - first, t.output};
-    return CORNU_OK;
+    return l->is_operation ? note_part(&layers->calls[out->call], out) : CORNU_OK;
 }
 
 /* The node that is the output of a call that is made. */
@@ -288,6 +349,10 @@ static cornu_status find_output(const cornu_model *m, const keras_layers *layers
 {
     const keras_call *c = &layers->calls[link->call];
     const submodel_call *inner = is_model(c->of) ? &m->calls[c->made] : NULL;
+    if (c->parts) { /* whose numbers note_part has checked */
+        *node = c->parts[link->output];
+        return CORNU_OK;
+    }
     const int outputs = inner ? inner->output_count : 1;
     if (link->output < 0 || link->output >= outputs)
         return doc_fail(link->at, "found output %lld of %.80s; expected %s%d%s",
@@ -314,22 +379,47 @@ static cornu_status append_on(cornu_model *m, keras_layer *l, const int *nodes, 
     return CORNU_OK;
 }
 
+/* Append an operation, or each of its outputs that is read. */
+static cornu_status append_operation(cornu_model *m, keras_layer *l, keras_call *c,
+                                     const int *nodes)
+{
+    operation_call o;
+    TRY(keras_operation_read(l->at, l->name, c->at, &o));
+    o.nodes = nodes;
+    o.count = c->inputs;
+    if (keras_operation_has_parts(&o) && c->part_count == 0)
+        return doc_fail(l->at, "found no layer that reads an output of %s; expected at least one",
+                        l->name);
+    if (c->part_count == 0)
+        TRY(keras_operation_append(m, &o));
+    for (int i = 0; i < c->part_count; i++) {
+        if (c->parts[i] == PART_UNREAD)
+            continue;
+        o.output = i;
+        TRY(keras_operation_append(m, &o));
+        c->parts[i] = m->node_count - 1;
+    }
+    l->layer = m->layers[m->layer_count - 1];
+    return CORNU_OK;
+}
+
 /* Append the layer's next call if all its inputs are there. */
 static cornu_status append_call(cornu_model *m, const keras_layers *layers, keras_layer *l,
                                 keras_call *c)
 {
     cornu_status status;
-    const int inputs = c->tensors ? c->tensors->count : l->given >= 0;
+    const keras_link *from = layers->links + c->first_link;
     int *nodes;
-    for (int i = 0; c->tensors && i < inputs; i++)
-        if (layers->calls[c->from[i].call].made < 0)
+    for (int i = 0; i < c->inputs; i++)
+        if (layers->calls[from[i].call].made < 0)
             return CORNU_OK;
-    TRY(memory_new((size_t)inputs + 1, sizeof *nodes, "layers", &nodes));
+    TRY(memory_new((size_t)c->inputs + 1, sizeof *nodes, "layers", &nodes));
     nodes[0] = l->given;
-    for (int i = 0; c->tensors && i < inputs; i++)
-        TRY_GOTO(find_output(m, layers, &c->from[i], &nodes[i]));
+    for (int i = 0; i < c->inputs; i++)
+        TRY_GOTO(find_output(m, layers, &from[i], &nodes[i]));
     const int call = m->call_count;
-    TRY_GOTO(append_on(m, l, nodes, inputs));
+    TRY_GOTO(l->is_operation ? append_operation(m, l, c, nodes)
+                             : append_on(m, l, nodes, c->at ? c->inputs : l->given >= 0));
     c->made = is_model(l) ? call : m->node_count - 1;
 done:
     free(nodes);
@@ -431,37 +521,34 @@ static cornu_status find_named(const keras_layer *l, const doc *map, const ends 
 }
 
 /* Find what a call reads. */
-static cornu_status link_call(const keras_layers *layers, keras_call *c)
+static cornu_status link_call(const keras_layers *layers, const keras_call *c)
 {
     ends own = {.count = 0};
-    const bool named = c->tensors->type == DOC_MAP;
-    if (named)
+    if (c->named)
         TRY(read_ends(c->of->options, "input_layers", &own));
-    if (named && own.count != c->tensors->count)
-        return doc_fail(c->tensors, "found %d inputs of %s; expected %d", c->tensors->count,
-                        c->of->name, own.count);
-    for (int i = 0; i < c->tensors->count; i++) {
-        const doc *at = c->tensors->items[i];
-        if (named)
-            TRY(find_named(c->of, c->tensors, &own, i, &at));
-        TRY(find_call(layers, at, false, &c->from[i]));
+    if (c->named && own.count != c->inputs)
+        return doc_fail(c->named, "found %d inputs of %s; expected %d", c->inputs, c->of->name,
+                        own.count);
+    for (int i = 0; i < c->inputs; i++) {
+        keras_link *link = &layers->links[c->first_link + i];
+        const doc *at = link->at;
+        if (c->named)
+            TRY(find_named(c->of, c->named, &own, i, &at));
+        TRY(find_call(layers, at, false, link));
     }
     return CORNU_OK;
 }
 
-static cornu_status link_calls(keras_layers *layers)
+/* Find what all calls read, and the model's outputs. */
+static cornu_status link_calls(const keras_layers *layers, const doc *config)
 {
-    TRY(memory_new((size_t)layers->link_count + 1, sizeof *layers->links, "layers",
-                   &layers->links));
-    keras_link *next = layers->links;
-    for (int i = 0; i < layers->call_count; i++) {
-        keras_call *c = &layers->calls[i];
-        if (!c->tensors)
-            continue;
-        c->from = next;
-        next += c->tensors->count;
-        TRY(link_call(layers, c));
-    }
+    ends out;
+    keras_link link;
+    for (int i = 0; i < layers->call_count; i++)
+        TRY(link_call(layers, &layers->calls[i]));
+    TRY(read_ends(config, "output_layers", &out));
+    for (int i = 0; i < out.count; i++)
+        TRY(find_call(layers, out.tensor[i], true, &link));
     return CORNU_OK;
 }
 
@@ -531,7 +618,7 @@ static cornu_status append_functional(cornu_model *m, const doc *config, const d
     cornu_status status;
     keras_layers layers = {.count = 0};
     TRY_GOTO(read_layers(&layers, list));
-    TRY_GOTO(link_calls(&layers));
+    TRY_GOTO(link_calls(&layers, config));
     if (inputs)
         TRY_GOTO(give_inputs(list, config, &layers, inputs, count));
     TRY_GOTO(append_layers(m, &layers));
@@ -576,6 +663,9 @@ static cornu_status append_sequential(cornu_model *m, const doc *list, const int
         TRY(read_layer(list->items[i], &l));
         if (inputs && i == 0)
             TRY(append_first(m, &l, inputs, count, &taken));
+        if (l.is_operation)
+            return doc_fail(l.at, "found Keras's operation %s in a Sequential; expected layers",
+                            l.class_name);
         if (inputs && i > 0 && is_input(&l))
             return doc_fail(l.at, "found an InputLayer after other layers; expected it first");
         if (!taken)
@@ -683,218 +773,4 @@ cornu_status model_append_keras(cornu_model *m, const doc *section, const int *i
 {
     int inner;
     return append_submodel(m, section, inputs, count, &inner);
-}
-
-/* ---- writing ---------------------------------------------------------------------------- */
-
-/* The list with the value at its end; NULL, and neither is left, where memory is short. */
-static json_t *appended(json_t *list, json_t *value)
-{
-    if (json_array_append_new(list, value) == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
-static json_t *batch_shape(const shape *s)
-{
-    json_t *list = appended(json_array(), json_null());
-    for (int i = 0; i < s->rank; i++)
-        list = appended(list, json_integer(s->dim[i]));
-    return list;
-}
-
-/* A tensor as a call's argument. */
-static json_t *argument(const cornu_model *m, int node, int within)
-{
-    const model_source from = model_source_of(m, node, within);
-    return json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config",
-                     "shape", batch_shape(&m->nodes[node].out), "dtype", "float32", "keras_history",
-                     from.name, from.call, from.output);
-}
-
-/* The arguments of a call, at the first call of its owner, `within`. */
-static json_t *call_arguments(const cornu_model *m, const model_member *of, int call, int within)
-{
-    json_t *tensors = json_array();
-    const int count = model_member_input_count(m, of, call);
-    const bool listed = of->layer ? of->layer->kind->merges : count > 1;
-    for (int i = 0; i < count; i++)
-        tensors = appended(tensors, argument(m, model_member_input(m, of, call, i), within));
-    return json_pack(listed ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors, "kwargs");
-}
-
-/* The inbound_nodes of a layer of a Functional model. */
-static json_t *inbound_nodes(const cornu_model *m, const model_member *of, int within)
-{
-    json_t *list = json_array();
-    for (int i = 0, call; (call = model_member_call(m, of, i)) >= 0; i++)
-        if (model_member_input_count(m, of, call) > 0)
-            list = appended(list, call_arguments(m, of, call, within));
-    return list;
-}
-
-static json_t *layer_to_json(const layer *l)
-{
-    json_t *config = json_pack("{s:s, s:s}", "name", model_own_name(l->name), "dtype", "float32");
-    if (!config ||
-        (!layer_is_input(l->kind) &&
-         config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
-        config_write(l->kind->fields, l->config, config) != CORNU_OK) {
-        json_decref(config);
-        return NULL;
-    }
-    return config_keras_object("keras.layers", l->kind->name, config);
-}
-
-static json_t *level_to_json(const cornu_model *m, int owner);
-
-static json_t *member_to_json(const cornu_model *m, const model_member *of, int owner)
-{
-    json_t *out = of->layer ? layer_to_json(of->layer) : level_to_json(m, of->submodel);
-    if (!out || !submodel_is_functional(m, owner))
-        return out;
-    if (config_set(out, "name", json_string(model_member_name(m, of))) != CORNU_OK ||
-        config_set(out, "inbound_nodes", inbound_nodes(m, of, submodel_level(m, owner))) !=
-            CORNU_OK) {
-        json_decref(out);
-        return NULL;
-    }
-    return out;
-}
-
-static json_t *layers_to_json(const cornu_model *m, int owner)
-{
-    json_t *list = json_array();
-    for (model_member at = {.end = 0}; list && model_next_member(m, owner, &at);)
-        list = appended(list, member_to_json(m, &at, owner));
-    return list;
-}
-
-/* The only item of a list, or the list. Takes it. */
-static json_t *one_or_all(json_t *list)
-{
-    if (json_array_size(list) != 1)
-        return list;
-    json_t *one = json_incref(json_array_get(list, 0));
-    json_decref(list);
-    return one;
-}
-
-/* Inputs and outputs of the model, or of a submodel. */
-typedef struct level_ends {
-    int inputs[MODEL_ENDS_MAX], outputs[MODEL_ENDS_MAX], input_count, output_count, within;
-} level_ends;
-
-static level_ends ends_of(const cornu_model *m, int owner)
-{
-    level_ends e = {.within = submodel_level(m, owner)};
-    const submodel_call *c = e.within < 0 ? NULL : &m->calls[e.within];
-    e.input_count = c ? c->input_count : m->input_count;
-    e.output_count = c ? c->output_count : m->output_count;
-    memcpy(e.inputs, c ? c->inputs : m->inputs, sizeof e.inputs);
-    for (int i = 0; i < e.output_count; i++)
-        e.outputs[i] = c ? c->outputs[i] : m->outputs[i].node;
-    return e;
-}
-
-static json_t *input_shapes(const cornu_model *m, int owner)
-{
-    const level_ends e = ends_of(m, owner);
-    json_t *list = json_array();
-    for (int i = 0; i < e.input_count; i++)
-        list = appended(list, batch_shape(&m->nodes[e.inputs[i]].out));
-    return one_or_all(list);
-}
-
-static json_t *no_tensors(char *const *keys)
-{
-    return keys ? json_object() : json_array();
-}
-
-/* The tensors and one more: by its key, or at the end of the list. NULL where memory is short. */
-static json_t *with_tensor(json_t *all, char *const *keys, int i, json_t *tensor)
-{
-    if (!keys)
-        return appended(all, tensor);
-    if (json_object_set_new(all, keys[i], tensor) == 0)
-        return all;
-    json_decref(all);
-    return NULL;
-}
-
-static json_t *inputs_to_json(const cornu_model *m, const level_ends *e)
-{
-    char *const *keys = e->within < 0 ? m->input_keys : NULL;
-    json_t *all = no_tensors(keys);
-    for (int i = 0; i < e->input_count; i++) {
-        const char *name = model_own_name(m->nodes[e->inputs[i]].name);
-        all = with_tensor(all, keys, i, json_pack("[s, i, i]", name, 0, 0));
-    }
-    return keys ? all : one_or_all(all);
-}
-
-/* Keras counts a Functional's own input and output as its call 0 there. */
-static json_t *outputs_to_json(const cornu_model *m, const level_ends *e)
-{
-    char *const *keys = e->within < 0 ? m->output_keys : NULL;
-    json_t *all = no_tensors(keys);
-    for (int i = 0; i < e->output_count; i++) {
-        const model_source from = model_source_of(m, e->outputs[i], e->within);
-        const int first = from.submodel >= 0 && m->submodels[from.submodel].functional;
-        all = with_tensor(all, keys, i,
-                          json_pack("[s, i, i]", from.name, first + from.call, from.output));
-    }
-    return keys ? all : one_or_all(all);
-}
-
-static bool set_ends(const cornu_model *m, int owner, json_t *config)
-{
-    const level_ends e = ends_of(m, owner);
-    if (!submodel_is_functional(m, owner))
-        return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
-               config_set(config, "build_input_shape", input_shapes(m, owner)) == CORNU_OK;
-    return config_set(config, "input_layers", inputs_to_json(m, &e)) == CORNU_OK &&
-           config_set(config, "output_layers", outputs_to_json(m, &e)) == CORNU_OK;
-}
-
-/* The model, or a submodel, without what only the whole has. */
-static json_t *level_to_json(const cornu_model *m, int owner)
-{
-    const bool functional = submodel_is_functional(m, owner);
-    const char *name = owner < 0 ? m->name : model_own_name(m->submodels[owner].name);
-    const bool trainable = owner < 0 ? m->trainable : m->submodels[owner].trainable;
-    json_t *config = json_pack("{s:s, s:b}", "name", name, "trainable", trainable);
-    if (!config || config_set(config, "layers", layers_to_json(m, owner)) != CORNU_OK ||
-        !set_ends(m, owner, config)) {
-        json_decref(config);
-        return NULL;
-    }
-    json_t *out = config_keras_object(functional ? "keras.src.models.functional" : "keras",
-                                      functional ? "Functional" : "Sequential", config);
-    if (!out)
-        return NULL;
-    json_t *build = json_pack("{s:o}", "input_shape", input_shapes(m, owner));
-    bool complete = config_set(out, "build_config", build) == CORNU_OK;
-    if (functional)
-        complete =
-            config_set(out, "registered_name", json_string("Functional")) == CORNU_OK && complete;
-    if (complete)
-        return out;
-    json_decref(out);
-    return NULL;
-}
-
-json_t *model_to_keras(const cornu_model *m)
-{
-    json_t *out = m->layer_count > 0 ? level_to_json(m, -1) : NULL;
-    json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
-    if (!out) {
-        json_decref(compile);
-        return NULL;
-    }
-    if (config_set(out, "compile_config", compile) == CORNU_OK)
-        return out;
-    json_decref(out);
-    return NULL;
 }

@@ -56,7 +56,9 @@ typedef struct layer_kind {
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
     layer_range range;
-    bool merges; /* takes a list of inputs; others take one */
+    bool merges;           /* takes a list of inputs; others take one */
+    const char *operation; /* Keras's module where it has an operation of this name, and no layer */
+    bool unlisted;         /* as an operation it takes its inputs one by one, and not in a list */
 } layer_kind;
 
 struct layer {
@@ -247,6 +249,8 @@ bool model_branches(const cornu_model *m);
 /* The same of one level: the model itself (within -1) or the first call of a submodel. A call of a
    submodel is one layer there. */
 bool model_level_branches(const cornu_model *m, int within);
+/* Does it branch, or have an operation, which Keras's Sequential cannot have? */
+bool model_level_is_functional(const cornu_model *m, int within);
 /* The call of a submodel that stands in call `within` (-1: in the model itself) and has node
    `number` in it; -1: the node stands there by itself. */
 int model_call_at(const cornu_model *m, int number, int within);
@@ -367,6 +371,9 @@ static inline bool layer_is_input(const layer_kind *kind)
     return kind == &layer_InputLayer;
 }
 const layer_kind *layer_kind_find(const char *class_name);
+/* Keras's module where it has this layer as an operation: always, or because of the call's
+   arguments; NULL: Keras has a layer. */
+const char *layer_operation(const layer *l);
 /* The rows with their options and aliases: a list for cornu_tables. */
 json_t *layer_table(void);
 /* The activations' names: a list for cornu_tables. */

@@ -243,7 +243,7 @@ cornu_status submodel_end(cornu_model *m, const doc *at, const int *outputs, int
         TRY(check_output(m, at, outputs, i));
     memcpy(c->outputs, outputs, (size_t)count * sizeof *outputs);
     c->output_count = count;
-    s->functional = functional || model_level_branches(m, m->within);
+    s->functional = functional || model_level_is_functional(m, m->within);
     m->within = c->within;
     return take_end(m, at, c);
 }

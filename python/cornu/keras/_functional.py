@@ -1,6 +1,8 @@
 """Networks of calls: keras.Model(inputs, outputs), and Keras's configuration of one."""
 from typing import Any, Callable
 
+from .._tables import plain
+from . import _operations
 from ._network import Calls, Network, config_of, described
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
 from .layers import InputLayer
@@ -119,7 +121,7 @@ class GraphNetwork(Network):
                  for t in tensors for history in (graph.history_of(t),)] for tensors in (self.inputs, self.outputs)]
         return {"class_name": "Functional", "config": {
             "name": self.name, "trainable": self._trainable,
-            "layers": [{**described(o), "name": o.name,
+            "layers": [{**(plain(o) if isinstance(o, _operations.Operation) else described(o)), "name": o.name,
                         "inbound_nodes": [_node_config(graph, node) for node in graph.calls_of(o) if not node.is_input]}
                        for o in graph.operations],
             "input_layers": _keyed(self._inputs_struct, ends[0]), "output_layers": _keyed(self._outputs_struct, ends[1])}}
@@ -183,6 +185,9 @@ def _begins_at(operation) -> int:
 def _node_config(graph: Graph, node: Node) -> dict:
     tensors = [{"class_name": "__keras_tensor__", "config": {
         "shape": list(t.shape), "dtype": t.dtype, "keras_history": graph.history_of(t)}} for t in node.input_tensors]
+    own = node.operation
+    if isinstance(own, _operations.Operation):
+        return {"args": [*([tensors] if own.takes_list else tensors), *own.arguments], "kwargs": {}}
     given = [tensors] if node.listed else [dict(zip(node.keys, tensors))] if node.keys else tensors
     return {"args": given, "kwargs": {}}
 
@@ -216,6 +221,8 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
             earlier = any(layer is other for other, _ in left)  # the calls of a layer keep their order
             if earlier or any(t is None for t in flat(inputs)):
                 left.append((layer, node))
+            elif isinstance(layer, _operations.Operation):
+                layer(flat(inputs) if layer._row["merges"] else inputs)
             else:
                 layer(inputs)
         if len(left) == len(waiting):
@@ -228,7 +235,8 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
 def _inputs_of(node, tensor_of: Callable):
     """The inputs of a call: Keras 3's form, or tf.keras 2's [[name, 0, 0, {}], ...]."""
     if isinstance(node, dict):
-        return _struct_of_args(node["args"][0] if len(node["args"]) == 1 else node["args"], tensor_of)
+        args = [value for value in node["args"] if _operations.is_tensors(value)]
+        return _struct_of_args(args[0] if len(args) == 1 else args, tensor_of)
     tensors = [tensor_of(history) for history in node]
     return tensors[0] if len(tensors) == 1 else tensors
 

@@ -63,8 +63,8 @@ def _shape_of(tensors: list):
 
 def _edges(model, calls: dict) -> list[tuple[int, int]]:
     """Of the numbers of layers: whose output which layer reads."""
-    numbers = {layer: number for number, layer in enumerate(model.layers)}
-    found = [(t._keras_history.operation, numbers[layer]) for layer in model.layers for node in calls[layer]
+    numbers = {layer: number for number, layer in enumerate(model._members())}
+    found = [(t._keras_history.operation, numbers[layer]) for layer in model._members() for node in calls[layer]
              for t in node.input_tensors]
     return list(dict.fromkeys((numbers[source], reader) for source, reader in found if source in numbers))
 
@@ -104,7 +104,7 @@ def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=Tr
     lines = [f"digraph {json.dumps(model.name)} {{",
              f"graph [rankdir={rankdir}, concentrate=true, dpi={int(dpi)}, splines={json.dumps(str(splines))}];",
              'node [shape=plain, fontname="Helvetica"];']
-    for i, layer in enumerate(model.layers):
+    for i, layer in enumerate(model._members()):
         node = calls[layer][0]
         shapes = tuple(map(_shape_of, (node.input_tensors or node.output_tensors, node.output_tensors)))
         label = _label(layer, shapes if show_shapes else None, show_dtype, show_layer_names, show_layer_activations,

@@ -76,10 +76,10 @@ class KerasTensor:
         return _ops().multiply(other, self)
 
     def __truediv__(self, other):
-        return _ops().divide(self, other)
+        return _ops().true_divide(self, other)
 
     def __rtruediv__(self, other):
-        return _ops().divide(other, self)
+        return _ops().true_divide(other, self)
 
     def __matmul__(self, other):
         return _ops().matmul(self, other)
@@ -99,7 +99,7 @@ class KerasTensor:
         raise NotImplementedError(f"{self.name}: the power {other!r} is not in cornu; it takes 2")
 
     def __getitem__(self, key):
-        raise NotImplementedError(f"{self.name}: slices of a tensor are not in cornu yet; expected layers that take it whole")
+        return _ops()._part(self, key)
 
     def __array__(self, *_, **__):
         raise ValueError("a KerasTensor cannot be used as input to a NumPy function: it has no numbers yet; expected "

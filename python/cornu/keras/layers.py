@@ -9,7 +9,7 @@ import numpy as np
 from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
-from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, plain
+from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, options_of, plain
 from . import _keras_names, activations, initializers
 from ._names import automatic_name
 from ._tensors import KerasTensor, Node, call, is_symbolic
@@ -426,7 +426,13 @@ def Input(shape=None, batch_size=None, dtype=None, sparse=None, ragged=None, bat
     return InputLayer(shape, batch_size, dtype, sparse, ragged, batch_shape, tensor, optional, name).output
 
 
-_made = make_classes("layers", Layer, __name__, globals(), extra=(KWARGS,))
+def _own_options(row: dict) -> list[Option]:
+    arguments = [o["name"] for o in row["options"] if o["argument"]]  # those of an operation of the same name
+    return options_of(row, arguments)
+
+
+_made = make_classes("layers", Layer, __name__, globals(), _own_options, extra=(KWARGS,),
+                     rows=[row for row in TABLES["layers"] if not row["operation"]])
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 
 

@@ -15,7 +15,7 @@ from .._missing import missing
 from .. import _cornu
 from .._tables import TABLES, only, plain
 from ..devices import where
-from . import _data
+from . import _data, _operations
 from ._arguments import class_weights, not_here, older, own_options, whole
 from ._data import Stream
 from ._functional import GraphNetwork, tensors_of_config
@@ -111,8 +111,8 @@ class Model(GraphNetwork):
 
     @property
     def layers(self) -> list:
-        """In Keras's order: by the longest way to an output."""
-        return list(self._members())
+        """In Keras's order: by the longest way to an output. Operations are none."""
+        return [member for member in self._members() if not isinstance(member, _operations.Operation)]
 
     def get_layer(self, name=None, index=None) -> Layer:
         """A layer by its name, or by its number from 0."""
@@ -149,7 +149,7 @@ class Model(GraphNetwork):
         not_here("from_config: custom_objects", custom_objects or None, "it has the layers of its tables")
         if "input_layers" not in config:
             raise ValueError(f"{config.get('name')}: found no input_layers; expected the configuration of a functional model")
-        inputs, outputs = tensors_of_config(config, _operation_of)
+        inputs, outputs = tensors_of_config(_with_own_operations(config), _operation_of)
         return cls(inputs=inputs, outputs=outputs, name=config.get("name"), trainable=config.get("trainable", True))
 
     def to_json(self, **kwargs) -> str:
@@ -690,6 +690,14 @@ class ArrayCall(Model):
         return self._layer._expand(sources, self._layer._row["merges"], calls)
 
 
+def _with_own_operations(config: dict) -> dict:
+    """The configuration with the library's layers for all operations that Keras has in another form."""
+    if all(_operations.is_own(entry) for entry in config["layers"] if _operations.is_operation(entry)):
+        return config
+    handle = _cornu.parse(json.dumps({"model": {"class_name": "Functional", "config": config}}), str(config.get("name")))
+    return json.loads(handle.config())["config"]
+
+
 def _operation_of(config: dict):
     """A layer, or a model in the place of one."""
     return operation_of(config, _new_operation)
@@ -698,6 +706,8 @@ def _operation_of(config: dict):
 def _new_operation(config: dict):
     kinds = {"Sequential": Sequential, "Functional": Functional, "Model": Functional}
     kind = kinds.get(config.get("class_name"))
+    if _operations.is_operation(config):
+        return _operations.of_config(config)
     return kind.from_config(config["config"]) if kind else deserialize(
         {key: value for key, value in config.items() if key not in ("name", "inbound_nodes")})
 

@@ -1,11 +1,12 @@
 """keras.ops: mathematics on tensors of a network, as far as layers compute it; on arrays, by NumPy."""
-import math
 from typing import Any, Callable
 
 import numpy as np
 
 from .._missing import missing
 from . import _keras_names, activations, layers
+from ._names import automatic_name
+from ._operations import key_of, operation
 from ._tensors import KerasTensor, is_symbolic
 
 
@@ -17,8 +18,8 @@ def _number(function: str, value: Any) -> float:
     return float(array.reshape(()))
 
 
-def _scaled(x: KerasTensor, scale: float, offset: float) -> KerasTensor:
-    return layers.Rescaling(scale, offset)(x)
+def _scaled(name: str, x: KerasTensor, scale: float, offset: float) -> KerasTensor:
+    return layers.Rescaling(scale, offset, name=automatic_name(name))(x)
 
 
 def _axis(function: str, axis: int, rank: int) -> int:
@@ -32,7 +33,7 @@ def _axis(function: str, axis: int, rank: int) -> int:
 def _two(function: str, numpy: Callable, layer: type | None, constant: Callable | None) -> Callable:
     """Of two arguments: `layer` merges two tensors; `constant` takes a tensor, a number, and whether the number is first."""
 
-    def operation(x1, x2):
+    def of_two(x1, x2):
         if not is_symbolic([x1, x2]):
             return numpy(x1, x2)
         both = isinstance(x1, KerasTensor) and isinstance(x2, KerasTensor)
@@ -42,57 +43,46 @@ def _two(function: str, numpy: Callable, layer: type | None, constant: Callable 
             raise ValueError(f"ops.{function}: found tensors of shapes {x1.shape} and {x2.shape}; expected equal numbers of axes, as "
                              f"with others one's batch would stand beside another axis")
         if both:
-            return layer()([x1, x2])
+            return layer(name=automatic_name(function))([x1, x2])
         first = isinstance(x2, KerasTensor)
         return constant(x2 if first else x1, _number(function, x1 if first else x2), first)
 
-    operation.__name__ = operation.__qualname__ = function
-    operation.__doc__ = f"{numpy.__name__} of two tensors, or of a tensor and a number; of arrays as NumPy has it."
-    return operation
+    of_two.__name__ = of_two.__qualname__ = function
+    of_two.__doc__ = f"{numpy.__name__} of two tensors, or of a tensor and a number; of arrays as NumPy has it."
+    return of_two
 
 
-def _divided(x: KerasTensor, number: float, first: bool) -> KerasTensor:
+def _divided(name: str, x: KerasTensor, number: float, first: bool) -> KerasTensor:
     if first:
         raise NotImplementedError("ops.divide: a number over a tensor is not in cornu; it takes a tensor over a number")
     if number == 0:
         raise ValueError("ops.divide: found 0 as the divisor; expected another number")
-    return _scaled(x, 1 / number, 0)
+    return _scaled(name, x, 1 / number, 0)
 
 
-def _at_least(x: KerasTensor, number: float, first: bool = False) -> KerasTensor:
-    """max(x, n) = n + relu(x - n)"""
-    if number == 0:
-        return activations.relu(x)
-    return _scaled(activations.relu(_scaled(x, 1, -number)), 1, number)
-
-
-def _at_most(x: KerasTensor, number: float, first: bool = False) -> KerasTensor:
-    """min(x, n) = n - relu(n - x)"""
-    return _scaled(activations.relu(_scaled(x, -1, number)), -1, number)
-
-
-add = _two("add", np.add, layers.Add, lambda x, n, first: _scaled(x, 1, n))
+add = _two("add", np.add, layers.Add, lambda x, n, first: _scaled("add", x, 1, n))
 subtract = _two("subtract", np.subtract, layers.Subtract,
-                lambda x, n, first: _scaled(x, -1, n) if first else _scaled(x, 1, -n))
-multiply = _two("multiply", np.multiply, layers.Multiply, lambda x, n, first: _scaled(x, n, 0))
-divide = true_divide = _two("divide", np.divide, None, _divided)
-maximum = _two("maximum", np.maximum, layers.Maximum, _at_least)
-minimum = _two("minimum", np.minimum, layers.Minimum, _at_most)
+                lambda x, n, first: _scaled("subtract", x, -1, n) if first else _scaled("subtract", x, 1, -n))
+multiply = _two("multiply", np.multiply, layers.Multiply, lambda x, n, first: _scaled("multiply", x, n, 0))
+divide = _two("divide", np.divide, None, lambda *given: _divided("divide", *given))
+true_divide = _two("true_divide", np.true_divide, None, lambda *given: _divided("true_divide", *given))
+maximum = _two("maximum", np.maximum, layers.Maximum, lambda x, n, first: operation("Maximum", [x], constant=n))
+minimum = _two("minimum", np.minimum, layers.Minimum, lambda x, n, first: operation("Minimum", [x], constant=n))
 
 
 def negative(x):
     """-x."""
-    return _scaled(x, -1, 0) if is_symbolic(x) else np.negative(x)
+    return _scaled("negative", x, -1, 0) if is_symbolic(x) else np.negative(x)
 
 
 def square(x):
     """x x."""
-    return layers.Multiply()([x, x]) if is_symbolic(x) else np.square(x)
+    return layers.Multiply(name=automatic_name("square"))([x, x]) if is_symbolic(x) else np.square(x)
 
 
 def absolute(x):
-    """|x| = max(x, -x)."""
-    return layers.Maximum()([x, negative(x)]) if is_symbolic(x) else np.absolute(x)
+    """|x|."""
+    return operation("Absolute", x) if is_symbolic(x) else np.absolute(x)
 
 
 abs = absolute
@@ -100,7 +90,9 @@ abs = absolute
 
 def clip(x, x_min, x_max):
     """x, at least x_min and at most x_max."""
-    return _at_most(_at_least(x, x_min), x_max) if is_symbolic(x) else np.clip(x, x_min, x_max)
+    if not is_symbolic(x):
+        return np.clip(x, x_min, x_max)
+    return operation("Clip", x, x_min=_number("clip", x_min), x_max=_number("clip", x_max))
 
 
 def reshape(x, newshape):
@@ -113,12 +105,16 @@ def reshape(x, newshape):
     return layers.Reshape(tuple(-1 if n is None else n for n in wanted[1:]))(x)
 
 
+def _reshaped(name: str, x: KerasTensor, shape: tuple) -> KerasTensor:
+    return layers.Reshape(shape, name=automatic_name(name))(x)
+
+
 def expand_dims(x, axis):
     """With a further axis of length 1."""
     if not is_symbolic(x):
         return np.expand_dims(x, axis)
     place = _axis("expand_dims", axis, x.ndim + 1) - 1
-    return layers.Reshape((*x.shape[1:][:place], 1, *x.shape[1:][place:]))(x)
+    return _reshaped("expand_dims", x, (*x.shape[1:][:place], 1, *x.shape[1:][place:]))
 
 
 def squeeze(x, axis=None):
@@ -129,7 +125,7 @@ def squeeze(x, axis=None):
     for place in places:
         if x.shape[place] != 1:
             raise ValueError(f"ops.squeeze: axis: found {axis} of length {x.shape[place]} in {x.shape}; expected length 1")
-    return layers.Reshape(tuple(n for i, n in enumerate(x.shape) if i and i not in places))(x)
+    return _reshaped("squeeze", x, tuple(n for i, n in enumerate(x.shape) if i and i not in places))
 
 
 def concatenate(xs, axis=0):
@@ -143,77 +139,122 @@ def stack(x, axis=0):
     """Tensors along a new axis."""
     if not is_symbolic(x):
         return np.stack(x, axis)
-    return layers.Concatenate(axis=_axis("stack", axis, x[0].ndim + 1))([expand_dims(part, axis) for part in x])
+    return operation("Stack", list(x), axis=_axis("stack", axis, x[0].ndim + 1))
 
 
-def _runs(function: str, axis, rank: int) -> list[list[int]]:
-    """The axes of a reduction, neighbours together."""
+def _part(x: KerasTensor, key) -> KerasTensor:
+    """x[key]."""
+    return operation("GetItem", x, key=key_of(key))
+
+
+def _along(axis: int, part) -> tuple:
+    """The key of a part along an axis."""
+    return (*[slice(None)] * axis, part)
+
+
+def transpose(x, axes=None):
+    """The axes in another order; the batch stays the first."""
+    if not is_symbolic(x):
+        return np.transpose(x, axes)
+    if axes is None:
+        axes = range(x.ndim)[::-1]
+    return operation("Transpose", x, axes=list(axes))
+
+
+def _moved(name: str, x: KerasTensor, axes: list[int]) -> KerasTensor:
+    return operation("Transpose", x, axes=axes, name=automatic_name(name))
+
+
+def swapaxes(x, axis1, axis2):
+    """Two axes in each other's place."""
+    if not is_symbolic(x):
+        return np.swapaxes(x, axis1, axis2)
+    first, second = (_axis("swapaxes", axis, x.ndim) for axis in (axis1, axis2))
+    axes = list(range(x.ndim))
+    axes[first], axes[second] = second, first
+    return _moved("swapaxes", x, axes)
+
+
+def moveaxis(x, source, destination):
+    """An axis at another place, among the others in their order."""
+    if not is_symbolic(x):
+        return np.moveaxis(x, source, destination)
+    if isinstance(source, (list, tuple)) or isinstance(destination, (list, tuple)):
+        raise NotImplementedError(f"ops.moveaxis: of several axes, {source!r} to {destination!r}, is not in cornu; it takes one")
+    begin, end = (_axis("moveaxis", axis, x.ndim) for axis in (source, destination))
+    axes = [n for n in range(x.ndim) if n != begin]
+    return _moved("moveaxis", x, axes[:end] + [begin] + axes[end:])
+
+
+def split(x, indices_or_sections, axis=0):
+    """Parts along an axis: as many equal ones, or those between the indices."""
+    if not is_symbolic(x):
+        return np.split(x, indices_or_sections, axis)
+    axis = _axis("split", axis, x.ndim)
+    size = x.shape[axis]
+    if np.ndim(indices_or_sections) == 0:
+        sections = int(indices_or_sections)
+        if sections < 1 or size % sections:
+            raise ValueError(f"ops.split: indices_or_sections: found {indices_or_sections} for axis {axis} of {x.shape}; expected a "
+                             f"number that divides {size}, or a list of indices")
+        places = [part * (size // sections) for part in range(sections + 1)]
+    else:
+        places = [0, *map(int, indices_or_sections), size]
+    return [_part(x, _along(axis, slice(*ends))) for ends in zip(places, places[1:])]
+
+
+def unstack(x, num=None, axis=0):
+    """The parts along an axis, without it."""
+    if not is_symbolic(x):
+        return [np.take(x, index, axis) for index in range(np.shape(x)[axis])]
+    axis = _axis("unstack", axis, x.ndim)
+    if num not in (None, x.shape[axis]):
+        raise ValueError(f"ops.unstack: num: found {num} for axis {axis} of {x.shape}; expected None or {x.shape[axis]}")
+    return [_part(x, _along(axis, index)) for index in range(x.shape[axis])]
+
+
+def take(x, indices, axis=None):
+    """One element along an axis."""
+    if not is_symbolic(x):
+        return np.take(x, indices, axis)
+    if axis is None or np.ndim(indices):
+        raise NotImplementedError(f"ops.take: indices={indices!r}, axis={axis!r} of a tensor is not in cornu; it takes one index "
+                                  f"along an axis")
+    return operation("GetItem", x, key=key_of(_along(_axis("take", axis, x.ndim), int(indices))), name=automatic_name("take"))
+
+
+def _reduced(kind: str, x: KerasTensor, axis, keepdims: bool, **others) -> KerasTensor:
+    """A reduction over axes of each sample."""
+    function = kind.lower()
     if axis is None:
         raise NotImplementedError(f"ops.{function}: over axis=None, all samples together, is not in cornu; it takes axes from 1 to "
-                                  f"{rank - 1}")
-    numbers = [_axis(function, n, rank) for n in (axis if isinstance(axis, (list, tuple)) else (axis,))]
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"ops.{function}: axis: found {axis} for a tensor of {rank} axes, one of them twice; expected each once")
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return runs
-
-
-def _pooled(function: str, x: KerasTensor, axis, keepdims: bool, pool: Callable) -> KerasTensor:
-    """A reduction: pooling by windows as wide as the axes, which stand beside each other."""
-    runs = _runs(function, axis, x.ndim)
-    sample, reduced = list(x.shape[1:]), {n for run in runs for n in run}
-    kept = [1 if n in reduced else size for n, size in enumerate(sample, 1) if keepdims or n not in reduced]
-    if not kept:
-        raise NotImplementedError(f"ops.{function}: over axis={axis!r} of {x.shape} without keepdims is not in cornu, as no axis but "
-                                  f"the batch would be left; it takes keepdims=True")
-    for run in runs:
-        before, width, after = (math.prod(part) for part in (sample[:run[0] - 1], sample[run[0] - 1:run[-1]], sample[run[-1]:]))
-        x = pool(pool_size=(1, width))(layers.Reshape((before, width, after))(x))
-        sample[run[0] - 1:run[-1]] = [1] * len(run)
-    return layers.Reshape(kept)(x)
+                                  f"{x.ndim - 1}")
+    axes = list(axis) if isinstance(axis, (list, tuple)) else axis
+    return operation(kind, x, axis=axes, keepdims=bool(keepdims), **others)
 
 
 def mean(x, axis=None, keepdims=False):
     """Over axes of each sample."""
-    if not is_symbolic(x):
-        return np.mean(x, axis=axis, keepdims=keepdims)
-    if x.ndim == 4 and _runs("mean", axis, 4) == [[1, 2]]:
-        return layers.GlobalAveragePooling2D(keepdims=bool(keepdims))(x)
-    return _pooled("mean", x, axis, keepdims, layers.AveragePooling2D)
+    return _reduced("Mean", x, axis, keepdims) if is_symbolic(x) else np.mean(x, axis=axis, keepdims=keepdims)
 
 
 def sum(x, axis=None, keepdims=False):
     """Over axes of each sample: their mean times their number."""
-    if not is_symbolic(x):
-        return np.sum(x, axis=axis, keepdims=keepdims)
-    count = math.prod(x.shape[n] for run in _runs("sum", axis, x.ndim) for n in run)
-    return _scaled(_pooled("sum", x, axis, keepdims, layers.AveragePooling2D), count, 0)
-
-
-def _check_initial(function: str, initial) -> None:
-    if initial is not None:
-        raise NotImplementedError(f"ops.{function}: initial={initial!r} of a tensor is not in cornu; it takes None")
+    return _reduced("Sum", x, axis, keepdims) if is_symbolic(x) else np.sum(x, axis=axis, keepdims=keepdims)
 
 
 def max(x, axis=None, keepdims=False, initial=None):
     """Over axes of each sample. The gradient goes to the first of equal elements."""
-    if not is_symbolic(x):
-        return np.max(x, axis=axis, keepdims=keepdims, **({} if initial is None else {"initial": initial}))
-    _check_initial("max", initial)
-    return _pooled("max", x, axis, keepdims, layers.MaxPooling2D)
+    if is_symbolic(x):
+        return _reduced("Max", x, axis, keepdims, initial=initial)
+    return np.max(x, axis=axis, keepdims=keepdims, **({} if initial is None else {"initial": initial}))
 
 
 def min(x, axis=None, keepdims=False, initial=None):
-    """Over axes of each sample: -max(-x)."""
-    if not is_symbolic(x):
-        return np.min(x, axis=axis, keepdims=keepdims, **({} if initial is None else {"initial": initial}))
-    _check_initial("min", initial)
-    return negative(_pooled("min", negative(x), axis, keepdims, layers.MaxPooling2D))
+    """Over axes of each sample."""
+    if is_symbolic(x):
+        return _reduced("Min", x, axis, keepdims, initial=initial)
+    return np.min(x, axis=axis, keepdims=keepdims, **({} if initial is None else {"initial": initial}))
 
 
 def matmul(x1, x2):
@@ -221,33 +262,21 @@ def matmul(x1, x2):
     if not is_symbolic([x1, x2]):
         return np.matmul(x1, x2)
     for x in (x1, x2):
-        if not isinstance(x, KerasTensor) or x.ndim != 3:
-            found = f"a tensor of shape {x.shape}" if isinstance(x, KerasTensor) else f"a {type(x).__name__}"
-            raise NotImplementedError(f"ops.matmul: of {found} is not in cornu; it takes two tensors of shape (batch, rows, columns)")
-    if x1.shape[2] != x2.shape[1]:
-        raise ValueError(f"ops.matmul: found shapes {x1.shape} and {x2.shape}; expected as many columns as rows")
-    return layers.Dot(axes=(2, 1))([x1, x2])
+        if not isinstance(x, KerasTensor):
+            raise NotImplementedError(f"ops.matmul: of a {type(x).__name__} is not in cornu; it takes two tensors of shape "
+                                      f"(batch, ..., rows, columns)")
+    return operation("Matmul", [x1, x2])
 
 
 def pad(x, pad_width, mode="constant", constant_values=None):
-    """Zeros around each sample: pad_width has (before, after) of each axis, (0, 0) of the batch."""
+    """A constant around each sample: pad_width has (before, after) of each axis, (0, 0) of the batch."""
     if not is_symbolic(x):
         return np.pad(x, pad_width, mode, **({} if constant_values is None else {"constant_values": constant_values}))
-    if mode != "constant" or constant_values not in (None, 0):
-        raise NotImplementedError(f"ops.pad: mode={mode!r}, constant_values={constant_values!r} of a tensor is not in cornu; it takes "
-                                  f"zeros")
-    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
-    if widths[0] != [0, 0] or any(not isinstance(n, int) or n < 0 for width in widths for n in width):
-        raise ValueError(f"ops.pad: pad_width: found {pad_width} for a tensor of {x.ndim} axes; expected whole numbers of at least 0 "
-                         f"for each, and (0, 0) for the batch")
-    sample = list(x.shape[1:])
-    for place, (before, after) in enumerate(widths[1:]):
-        if before or after:
-            around = math.prod(sample[:place]), sample[place], math.prod(sample[place + 1:])
-            x = layers.ZeroPadding2D(((0, 0), (before, after)))(layers.Reshape(around)(x))
-            sample[place] += before + after
-            x = layers.Reshape(tuple(sample))(x)
-    return x
+    if mode != "constant":
+        raise NotImplementedError(f"ops.pad: mode={mode!r} of a tensor is not in cornu; it takes 'constant'")
+    widths = np.asarray(pad_width).tolist()
+    constant = 0.0 if constant_values is None else _number("pad", constant_values)
+    return operation("Pad", x, pad_width=widths, constant_values=constant)
 
 
 def shape(x) -> tuple:
@@ -269,6 +298,6 @@ _activations = [name for name in activations.__all__ if name not in ("deserializ
 globals().update({name: getattr(activations, name) for name in _activations})
 
 __all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "expand_dims", "gelu", "matmul", "max", "maximum", "mean",
-           "min", "minimum", "multiply", "negative", "pad", "relu", "reshape", "shape", "square", "squeeze", "stack", "subtract", "sum",
-           "true_divide", *_activations]
+           "min", "minimum", "moveaxis", "multiply", "negative", "pad", "relu", "reshape", "shape", "split", "square", "squeeze", "stack",
+           "subtract", "sum", "swapaxes", "take", "transpose", "true_divide", "unstack", *_activations]
 __getattr__ = missing("cornu.keras.ops", __all__, _keras_names.ops)

@@ -39,6 +39,27 @@ cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t cha
     return CORNU_OK;
 }
 
+cornu_status layer_axis(const char *key, int64_t axis, const shape *s, int *out)
+{
+    char shown[128];
+    const int64_t last = s->rank;
+    if (axis == 0 || axis < -last || axis > last)
+        return status_fail(CORNU_INVALID,
+                           "found %s %lld for input %s; expected 1 to %d, or -%d to -1 (0 is the "
+                           "batch)",
+                           key, (long long)axis, shape_show(s, true, shown), s->rank, s->rank);
+    *out = (int)(axis < 0 ? axis + last + 1 : axis);
+    return CORNU_OK;
+}
+
+cornu_status layer_wants_two(const layer_call *call)
+{
+    if (call->inputs == 2)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found %d input%s; expected two", call->inputs,
+                       call->inputs == 1 ? "" : "s");
+}
+
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)
 {
     call->weights[call->weight_count++] =
@@ -51,6 +72,39 @@ cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, 
         return emit_activation(b, x, a, y);
     *y = x;
     return CORNU_OK;
+}
+
+const char *layer_operation(const layer *l)
+{
+    if (l->kind->operation)
+        return l->kind->operation;
+    for (const config_field *f = l->kind->fields; f->key; f++)
+        if (f->flags & CONFIG_ARGUMENT && config_has_value(f, l->config))
+            return "keras.src.ops.numpy";
+    return NULL;
+}
+
+static cornu_status emit_relu(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    return emit_activation(b, x, (activation){.kind = ACTIVATION_RELU}, y);
+}
+
+/* number + relu(x - number) */
+cornu_status layer_emit_at_least(step_builder *b, tensor_ref x, double number, tensor_ref *y)
+{
+    if (!(number < 0) && !(number > 0))
+        return emit_relu(b, x, y);
+    TRY(emit_scale(b, x, 1, -number, y));
+    TRY(emit_relu(b, *y, y));
+    return emit_scale(b, *y, 1, number, y);
+}
+
+/* number - relu(number - x) */
+cornu_status layer_emit_at_most(step_builder *b, tensor_ref x, double number, tensor_ref *y)
+{
+    TRY(emit_scale(b, x, -1, number, y));
+    TRY(emit_relu(b, *y, y));
+    return emit_scale(b, *y, -1, number, y);
 }
 
 cornu_status layer_same_shape(layer *l, layer_call *call)

@@ -12,10 +12,18 @@ cornu_status layer_wants_image(const layer_call *call);
 cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels);
 /* Fail unless `axis` is the last dimension; it becomes -1. */
 cornu_status layer_wants_last_axis(const layer_call *call, int64_t *axis);
+/* The dimension, from 1, that Keras's axis means in an input of this shape: the batch is axis 0,
+   and negative ones count from the end. `key` names the option in messages. */
+cornu_status layer_axis(const char *key, int64_t axis, const shape *s, int *out);
+/* Fail unless the layer is called on two inputs. */
+cornu_status layer_wants_two(const layer_call *call);
 /* Declare a weight. */
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable);
 /* Append the activation, unless it is linear. */
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
+/* y = max(x, number), and y = min(x, number). */
+cornu_status layer_emit_at_least(step_builder *b, tensor_ref x, double number, tensor_ref *y);
+cornu_status layer_emit_at_most(step_builder *b, tensor_ref x, double number, tensor_ref *y);
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, layer_call *call);
 

@@ -1,5 +1,6 @@
 /* keras.layers.merging: several inputs become one. */
 #include "model/layers/layers.h"
+#include <math.h>
 
 static const config_field no_fields[] = {
     OPTIONS_END,
@@ -73,8 +74,76 @@ static const char *const merging_samples[] = {
 
 MERGING(Add, add, BINARY_ADD);
 MERGING(Multiply, multiply, BINARY_MULTIPLY);
-MERGING(Maximum, maximum, BINARY_MAXIMUM);
-MERGING(Minimum, minimum, BINARY_MINIMUM);
+
+/* Maximum and Minimum: with a constant beside their only input they are operations of keras.ops. */
+typedef struct extreme_config {
+    double constant; /* -INFINITY: none */
+} extreme_config;
+
+static const config_field extreme_fields[] = {
+    OPTION(REAL, extreme_config, constant, .fallback = "null", .none = -INFINITY,
+           .flags = CONFIG_NULLABLE | CONFIG_ARGUMENT),
+    OPTIONS_END,
+};
+
+static bool has_constant(const layer *l)
+{
+    return isfinite(((const extreme_config *)l->config)->constant);
+}
+
+static cornu_status extreme_declare(layer *l, layer_call *call)
+{
+    if (has_constant(l) && call->inputs != 1)
+        return status_fail(CORNU_INVALID, "found a constant and %d inputs; expected one input",
+                           call->inputs);
+    return merging_declare(l, call);
+}
+
+static cornu_status maximum_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
+{
+    const extreme_config *c = l->config;
+    if (has_constant(l))
+        return layer_emit_at_least(b, x[0], c->constant, y);
+    return merge(b, BINARY_MAXIMUM, x, y);
+}
+
+static cornu_status minimum_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
+{
+    const extreme_config *c = l->config;
+    if (has_constant(l))
+        return layer_emit_at_most(b, x[0], c->constant, y);
+    return merge(b, BINARY_MINIMUM, x, y);
+}
+
+static const char *const extreme_samples[] = {
+    "5 | {inputs: [a, b]}",
+    "4,3,2 | {inputs: [b, a, input_layer]}",
+    NULL,
+};
+
+const layer_kind layer_Maximum = {
+    .name = "Maximum",
+    .base_name = "maximum",
+    .config_size = sizeof(extreme_config),
+    .fields = extreme_fields,
+    .declare = extreme_declare,
+    .emit = maximum_emit,
+    .samples = extreme_samples,
+    .merges = true,
+};
+
+const layer_kind layer_Minimum = {
+    .name = "Minimum",
+    .base_name = "minimum",
+    .config_size = sizeof(extreme_config),
+    .fields = extreme_fields,
+    .declare = extreme_declare,
+    .emit = minimum_emit,
+    .samples = extreme_samples,
+    .merges = true,
+};
 
 /* Average: y = (x[0] + x[1] + ...) / inputs */
 static cornu_status average_emit(const layer *l, step_builder *b, const tensor_ref *x,
@@ -96,18 +165,10 @@ const layer_kind layer_Average = {
     .merges = true,
 };
 
-static cornu_status wants_two(const layer_call *call)
-{
-    if (call->inputs == 2)
-        return CORNU_OK;
-    return status_fail(CORNU_INVALID, "found %d input%s; expected two", call->inputs,
-                       call->inputs == 1 ? "" : "s");
-}
-
 /* Subtract: y = x[0] - x[1] */
 static cornu_status subtract_declare(layer *l, layer_call *call)
 {
-    TRY(wants_two(call));
+    TRY(layer_wants_two(call));
     return merging_declare(l, call);
 }
 
@@ -136,20 +197,6 @@ const layer_kind layer_Subtract = {
 
 /* ---- Concatenate -------------------------------------------------------------------------- */
 
-/* The dimension that Keras's axis means, where the batch is dimension 0. */
-static cornu_status read_axis(const char *key, int64_t axis, const shape *s, int *out)
-{
-    char shown[128];
-    const int64_t last = s->rank;
-    if (axis == 0 || axis < -last || axis > last)
-        return status_fail(CORNU_INVALID,
-                           "found %s %lld for input %s; expected 1 to %d, or -%d to -1 (0 is the "
-                           "batch)",
-                           key, (long long)axis, shape_show(s, true, shown), s->rank, s->rank);
-    *out = (int)(axis < 0 ? axis + last + 1 : axis);
-    return CORNU_OK;
-}
-
 typedef struct concatenate_config {
     int64_t axis;
 } concatenate_config;
@@ -165,7 +212,7 @@ static cornu_status concatenate_declare(layer *l, layer_call *call)
     char first[128], other[128];
     int axis = 0;
     call->out = call->in[0];
-    TRY(read_axis("axis", c->axis, &call->out, &axis));
+    TRY(layer_axis("axis", c->axis, &call->out, &axis));
     int64_t *sum = &call->out.dim[axis - 1];
     for (int i = 1; i < call->inputs; i++) {
         shape s = call->in[i];
@@ -189,7 +236,7 @@ static cornu_status concatenate_emit(const layer *l, step_builder *b, const tens
     const concatenate_config *c = l->config;
     const shape s = emit_shape(b, x[0]);
     int axis = 0;
-    TRY(read_axis("axis", c->axis, &s, &axis));
+    TRY(layer_axis("axis", c->axis, &s, &axis));
     return emit_concatenate(b, x, emit_inputs(b), axis, y);
 }
 
@@ -241,9 +288,9 @@ static cornu_status dot_declare(layer *l, layer_call *call)
     const dot_config *c = l->config;
     char first[128], second[128];
     int axes[2] = {0};
-    TRY(wants_two(call));
+    TRY(layer_wants_two(call));
     for (int i = 0; i < 2; i++)
-        TRY(read_axis("axes", c->axes[i], &call->in[i], &axes[i]));
+        TRY(layer_axis("axes", c->axes[i], &call->in[i], &axes[i]));
     const int64_t x = call->in[0].dim[axes[0] - 1], z = call->in[1].dim[axes[1] - 1];
     if (x != z)
         return status_fail(CORNU_INVALID,
@@ -309,7 +356,7 @@ static cornu_status dot_emit(const layer *l, step_builder *b, const tensor_ref *
     for (int i = 0; i < 2; i++) {
         const shape s = emit_shape(b, x[i]);
         int axis = 0;
-        TRY(read_axis("axes", c->axes[i], &s, &axis));
+        TRY(layer_axis("axes", c->axes[i], &s, &axis));
         TRY(as_matrix(b, x[i], axis, c->normalize, &axis_first[i], &matrix[i]));
     }
     TRY(emit_matmul(b, matrix[0], axis_first[0], matrix[1], !axis_first[1], y));

@@ -1,0 +1,234 @@
+/* Keras's to_json(), written in the form of Keras 3: Sequential and Functional, and models within
+   them. keras_config.c reads it. */
+#include "model/config.h"
+#include "model/submodels.h"
+#include <string.h>
+
+/* The list with the value at its end; NULL, and neither is left, where memory is short. */
+static json_t *appended(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *batch_shape(const shape *s)
+{
+    json_t *list = appended(json_array(), json_null());
+    for (int i = 0; i < s->rank; i++)
+        list = appended(list, json_integer(s->dim[i]));
+    return list;
+}
+
+/* A tensor as a call's argument. */
+static json_t *argument(const cornu_model *m, int node, int within)
+{
+    const model_source from = model_source_of(m, node, within);
+    return json_pack("{s:s, s:{s:o, s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config",
+                     "shape", batch_shape(&m->nodes[node].out), "dtype", "float32", "keras_history",
+                     from.name, from.call, from.output);
+}
+
+/* The call of an operation on these arguments, which it takes, and those that are no tensors. */
+static json_t *operation_arguments(const layer *l, json_t *all)
+{
+    for (const config_field *f = l->kind->fields; all && f->key; f++)
+        if (f->flags & CONFIG_ARGUMENT)
+            all = appended(all, config_value(f, l->config));
+    return json_pack("{s:o, s:{}}", "args", all, "kwargs");
+}
+
+/* The arguments of a call, at the first call of its owner, `within`. */
+static json_t *call_arguments(const cornu_model *m, const model_member *of, int call, int within)
+{
+    json_t *tensors = json_array();
+    const int count = model_member_input_count(m, of, call);
+    const layer_kind *kind = of->layer ? of->layer->kind : NULL;
+    const char *operation = of->layer ? layer_operation(of->layer) : NULL;
+    const bool listed = operation ? kind->operation && kind->merges && !kind->unlisted
+                        : kind    ? kind->merges
+                                  : count > 1;
+    for (int i = 0; i < count; i++)
+        tensors = appended(tensors, argument(m, model_member_input(m, of, call, i), within));
+    if (operation)
+        return operation_arguments(of->layer, listed ? appended(json_array(), tensors) : tensors);
+    return json_pack(listed ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors, "kwargs");
+}
+
+/* The inbound_nodes of a layer of a Functional model. */
+static json_t *inbound_nodes(const cornu_model *m, const model_member *of, int within)
+{
+    json_t *list = json_array();
+    for (int i = 0, call; (call = model_member_call(m, of, i)) >= 0; i++)
+        if (model_member_input_count(m, of, call) > 0)
+            list = appended(list, call_arguments(m, of, call, within));
+    return list;
+}
+
+static json_t *layer_to_json(const layer *l)
+{
+    const char *operation = layer_operation(l);
+    json_t *config = json_pack("{s:s}", "name", model_own_name(l->name));
+    if (!config ||
+        (!operation && config_set(config, "dtype", json_string("float32")) != CORNU_OK) ||
+        (!layer_is_input(l->kind) && !operation &&
+         config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
+        config_write(l->kind->fields, l->config, config) != CORNU_OK) {
+        json_decref(config);
+        return NULL;
+    }
+    return config_keras_object(operation ? operation : "keras.layers", l->kind->name, config);
+}
+
+static json_t *level_to_json(const cornu_model *m, int owner);
+
+static json_t *member_to_json(const cornu_model *m, const model_member *of, int owner)
+{
+    json_t *out = of->layer ? layer_to_json(of->layer) : level_to_json(m, of->submodel);
+    if (!out || !submodel_is_functional(m, owner))
+        return out;
+    if (config_set(out, "name", json_string(model_member_name(m, of))) != CORNU_OK ||
+        config_set(out, "inbound_nodes", inbound_nodes(m, of, submodel_level(m, owner))) !=
+            CORNU_OK) {
+        json_decref(out);
+        return NULL;
+    }
+    return out;
+}
+
+static json_t *layers_to_json(const cornu_model *m, int owner)
+{
+    json_t *list = json_array();
+    for (model_member at = {.end = 0}; list && model_next_member(m, owner, &at);)
+        list = appended(list, member_to_json(m, &at, owner));
+    return list;
+}
+
+/* The only item of a list, or the list. Takes it. */
+static json_t *one_or_all(json_t *list)
+{
+    if (json_array_size(list) != 1)
+        return list;
+    json_t *one = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    return one;
+}
+
+/* Inputs and outputs of the model, or of a submodel. */
+typedef struct level_ends {
+    int inputs[MODEL_ENDS_MAX], outputs[MODEL_ENDS_MAX], input_count, output_count, within;
+} level_ends;
+
+static level_ends ends_of(const cornu_model *m, int owner)
+{
+    level_ends e = {.within = submodel_level(m, owner)};
+    const submodel_call *c = e.within < 0 ? NULL : &m->calls[e.within];
+    e.input_count = c ? c->input_count : m->input_count;
+    e.output_count = c ? c->output_count : m->output_count;
+    memcpy(e.inputs, c ? c->inputs : m->inputs, sizeof e.inputs);
+    for (int i = 0; i < e.output_count; i++)
+        e.outputs[i] = c ? c->outputs[i] : m->outputs[i].node;
+    return e;
+}
+
+static json_t *input_shapes(const cornu_model *m, int owner)
+{
+    const level_ends e = ends_of(m, owner);
+    json_t *list = json_array();
+    for (int i = 0; i < e.input_count; i++)
+        list = appended(list, batch_shape(&m->nodes[e.inputs[i]].out));
+    return one_or_all(list);
+}
+
+static json_t *no_tensors(char *const *keys)
+{
+    return keys ? json_object() : json_array();
+}
+
+/* The tensors and one more: by its key, or at the end of the list. NULL where memory is short. */
+static json_t *with_tensor(json_t *all, char *const *keys, int i, json_t *tensor)
+{
+    if (!keys)
+        return appended(all, tensor);
+    if (json_object_set_new(all, keys[i], tensor) == 0)
+        return all;
+    json_decref(all);
+    return NULL;
+}
+
+static json_t *inputs_to_json(const cornu_model *m, const level_ends *e)
+{
+    char *const *keys = e->within < 0 ? m->input_keys : NULL;
+    json_t *all = no_tensors(keys);
+    for (int i = 0; i < e->input_count; i++) {
+        const char *name = model_own_name(m->nodes[e->inputs[i]].name);
+        all = with_tensor(all, keys, i, json_pack("[s, i, i]", name, 0, 0));
+    }
+    return keys ? all : one_or_all(all);
+}
+
+/* Keras counts a Functional's own input and output as its call 0 there. */
+static json_t *outputs_to_json(const cornu_model *m, const level_ends *e)
+{
+    char *const *keys = e->within < 0 ? m->output_keys : NULL;
+    json_t *all = no_tensors(keys);
+    for (int i = 0; i < e->output_count; i++) {
+        const model_source from = model_source_of(m, e->outputs[i], e->within);
+        const int first = from.submodel >= 0 && m->submodels[from.submodel].functional;
+        all = with_tensor(all, keys, i,
+                          json_pack("[s, i, i]", from.name, first + from.call, from.output));
+    }
+    return keys ? all : one_or_all(all);
+}
+
+static bool set_ends(const cornu_model *m, int owner, json_t *config)
+{
+    const level_ends e = ends_of(m, owner);
+    if (!submodel_is_functional(m, owner))
+        return config_set(config, "dtype", json_string("float32")) == CORNU_OK &&
+               config_set(config, "build_input_shape", input_shapes(m, owner)) == CORNU_OK;
+    return config_set(config, "input_layers", inputs_to_json(m, &e)) == CORNU_OK &&
+           config_set(config, "output_layers", outputs_to_json(m, &e)) == CORNU_OK;
+}
+
+/* The model, or a submodel, without what only the whole has. */
+static json_t *level_to_json(const cornu_model *m, int owner)
+{
+    const bool functional = submodel_is_functional(m, owner);
+    const char *name = owner < 0 ? m->name : model_own_name(m->submodels[owner].name);
+    const bool trainable = owner < 0 ? m->trainable : m->submodels[owner].trainable;
+    json_t *config = json_pack("{s:s, s:b}", "name", name, "trainable", trainable);
+    if (!config || config_set(config, "layers", layers_to_json(m, owner)) != CORNU_OK ||
+        !set_ends(m, owner, config)) {
+        json_decref(config);
+        return NULL;
+    }
+    json_t *out = config_keras_object(functional ? "keras.src.models.functional" : "keras",
+                                      functional ? "Functional" : "Sequential", config);
+    if (!out)
+        return NULL;
+    json_t *build = json_pack("{s:o}", "input_shape", input_shapes(m, owner));
+    bool complete = config_set(out, "build_config", build) == CORNU_OK;
+    if (functional)
+        complete =
+            config_set(out, "registered_name", json_string("Functional")) == CORNU_OK && complete;
+    if (complete)
+        return out;
+    json_decref(out);
+    return NULL;
+}
+
+json_t *model_to_keras(const cornu_model *m)
+{
+    json_t *out = m->layer_count > 0 ? level_to_json(m, -1) : NULL;
+    json_t *compile = m->compiled ? model_compile_to_json(m) : json_object();
+    if (!out) {
+        json_decref(compile);
+        return NULL;
+    }
+    if (config_set(out, "compile_config", compile) == CORNU_OK)
+        return out;
+    json_decref(out);
+    return NULL;
+}

@@ -1,0 +1,575 @@
+/* keras.ops: operations that Keras has, and no layer for. Each is named as its class there. */
+#include "base/memory.h"
+#include "model/layers/layers.h"
+#include <stdlib.h>
+
+#define NUMPY "keras.src.ops.numpy"
+
+static const config_field no_fields[] = {
+    OPTIONS_END,
+};
+
+static cornu_status keeps_no_axis(const shape *in)
+{
+    char shown[128];
+    return status_fail(CORNU_INVALID,
+                       "found an output of one number for input %s; expected at least one axis "
+                       "besides the batch",
+                       shape_show(in, true, shown));
+}
+
+/* ---- parts and orders ---------------------------------------------------------------------- */
+
+/* GetItem: y = x[key]. */
+typedef struct get_item_config {
+    index_key key;
+} get_item_config;
+
+static const config_field get_item_fields[] = {
+    OPTION(KEY, get_item_config, key, .flags = CONFIG_REQUIRED | CONFIG_ARGUMENT),
+    OPTIONS_END,
+};
+
+static cornu_status get_item_declare(layer *l, layer_call *call)
+{
+    const get_item_config *c = l->config;
+    index_run runs[SHAPE_MAX];
+    TRY(index_key_apply(&c->key, &call->in[0], runs, &call->out));
+    return call->out.rank > 0 ? CORNU_OK : keeps_no_axis(&call->in[0]);
+}
+
+static cornu_status get_item_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                  tensor_ref *y)
+{
+    const get_item_config *c = l->config;
+    const shape in = emit_shape(b, x[0]), out = emit_output(b);
+    index_run runs[SHAPE_MAX];
+    shape selected;
+    TRY(index_key_apply(&c->key, &in, runs, &selected));
+    *y = x[0];
+    for (int i = 0; i < in.rank; i++)
+        if (runs[i].count < in.dim[i])
+            TRY(emit_slice(b, *y, i + 1, runs[i].begin, runs[i].step, runs[i].count, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static const char *const get_item_samples[] = {
+    "6 | {key: ':, 1:-1'}",
+    "5,4,3 | {key: ':, ::2, ..., 0'}",
+    "4,5,2 | {key: '..., -1, 1:'}",
+    "3,4 | {key: ':, None, 2'}",
+    NULL,
+};
+
+const layer_kind layer_GetItem = {
+    .name = "GetItem",
+    .base_name = "get_item",
+    .operation = NUMPY,
+    .config_size = sizeof(get_item_config),
+    .fields = get_item_fields,
+    .declare = get_item_declare,
+    .emit = get_item_emit,
+    .samples = get_item_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* Transpose: axis i of y is axis axes[i] of x; the batch, axis 0, stays the first. */
+typedef struct transpose_config {
+    int_list axes;
+} transpose_config;
+
+static const config_field transpose_fields[] = {
+    OPTION(INTS, transpose_config, axes, .flags = CONFIG_REQUIRED),
+    OPTIONS_END,
+};
+
+static cornu_status transpose_order(const int_list *axes, const shape *in, int order[SHAPE_MAX])
+{
+    char shown[128];
+    bool seen[SHAPE_MAX + 1] = {false};
+    bool fits = !axes->one && axes->count == in->rank + 1;
+    for (int i = 0; fits && i < axes->count; i++) {
+        const int64_t n = axes->count, given = axes->value[i];
+        const int64_t axis = given < 0 ? given + n : given;
+        fits = axis >= 0 && axis < n && !seen[axis] && (axis == 0) == (i == 0);
+        if (fits)
+            seen[axis] = true;
+        if (fits && i > 0)
+            order[i - 1] = (int)axis;
+    }
+    if (fits)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "found axes that do not fit input %s; expected each of 0 to %d once, 0 "
+                       "(the batch) first",
+                       shape_show(in, true, shown), in->rank);
+}
+
+static cornu_status transpose_declare(layer *l, layer_call *call)
+{
+    const transpose_config *c = l->config;
+    int order[SHAPE_MAX];
+    TRY(transpose_order(&c->axes, &call->in[0], order));
+    call->out = call->in[0];
+    for (int i = 0; i < call->out.rank; i++)
+        call->out.dim[i] = call->in[0].dim[order[i] - 1];
+    return CORNU_OK;
+}
+
+static cornu_status transpose_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                   tensor_ref *y)
+{
+    const transpose_config *c = l->config;
+    const shape in = emit_shape(b, x[0]);
+    int order[SHAPE_MAX];
+    TRY(transpose_order(&c->axes, &in, order));
+    return emit_transpose(b, x[0], order, y);
+}
+
+static const char *const transpose_samples[] = {
+    "3,4 | {axes: [0, 2, 1]}",
+    "3,4,2 | {axes: [0, -1, 1, 2]}",
+    "2,3,4 | {axes: [0, 1, 2, 3]}",
+    NULL,
+};
+
+const layer_kind layer_Transpose = {
+    .name = "Transpose",
+    .base_name = "transpose",
+    .operation = NUMPY,
+    .config_size = sizeof(transpose_config),
+    .fields = transpose_fields,
+    .declare = transpose_declare,
+    .emit = transpose_emit,
+    .samples = transpose_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* Stack: the inputs, which have one shape, along a new axis. */
+typedef struct stack_config {
+    int64_t axis;
+} stack_config;
+
+static const config_field stack_fields[] = {
+    OPTION(INT, stack_config, axis, .flags = CONFIG_REQUIRED),
+    OPTIONS_END,
+};
+
+/* One input's shape with the new axis, which is dimension *axis from 1. */
+static cornu_status stack_shape(const layer *l, const shape *in, int *axis, shape *out)
+{
+    const stack_config *c = l->config;
+    shape with = {.rank = in->rank + 1};
+    char shown[128];
+    if (with.rank > SHAPE_MAX - 1)
+        return status_fail(CORNU_INVALID, "found inputs %s; expected at most %d axes",
+                           shape_show(in, true, shown), SHAPE_MAX - 1);
+    TRY(layer_axis("axis", c->axis, &with, axis));
+    for (int i = 0, from = 0; i < with.rank; i++)
+        with.dim[i] = i == *axis - 1 ? 1 : in->dim[from++];
+    *out = with;
+    return CORNU_OK;
+}
+
+static cornu_status stack_declare(layer *l, layer_call *call)
+{
+    char first[128], other[128];
+    int axis = 0;
+    TRY(stack_shape(l, &call->in[0], &axis, &call->out));
+    call->out.dim[axis - 1] = call->inputs;
+    for (int i = 1; i < call->inputs; i++)
+        if (!shape_equal(&call->in[0], &call->in[i]))
+            return status_fail(CORNU_INVALID, "found inputs %s and %s; expected equal shapes",
+                               shape_show(&call->in[0], true, first),
+                               shape_show(&call->in[i], true, other));
+    return CORNU_OK;
+}
+
+static cornu_status stack_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x[0]);
+    const int inputs = emit_inputs(b);
+    shape with;
+    tensor_ref *parts;
+    cornu_status status;
+    int axis = 0;
+    TRY(stack_shape(l, &in, &axis, &with));
+    TRY(memory_new((size_t)inputs, sizeof *parts, "inputs", &parts));
+    for (int i = 0; i < inputs; i++)
+        TRY_GOTO(emit_reshape(b, x[i], &with, &parts[i]));
+    status = emit_concatenate(b, parts, inputs, axis, y);
+done:
+    free(parts);
+    return status;
+}
+
+static const char *const stack_samples[] = {
+    "5 | {axis: 1, inputs: [a, b, a]}",
+    "4,3 | {axis: -1, inputs: [b, a]}",
+    "4,3,2 | {axis: 2, inputs: [a, b]}",
+    NULL,
+};
+
+const layer_kind layer_Stack = {
+    .name = "Stack",
+    .base_name = "stack",
+    .operation = NUMPY,
+    .config_size = sizeof(stack_config),
+    .fields = stack_fields,
+    .declare = stack_declare,
+    .emit = stack_emit,
+    .samples = stack_samples,
+    .merges = true,
+};
+
+/* ---- reductions ---------------------------------------------------------------------------- */
+
+/* Mean, Sum, Max, Min: over axes of each sample. */
+typedef struct reduction_config {
+    int_list axis;
+    bool keepdims;
+} reduction_config;
+
+static const config_field reduction_fields[] = {
+    OPTION(INTS, reduction_config, axis, .flags = CONFIG_REQUIRED),
+    OPTION(BOOL, reduction_config, keepdims, .fallback = "false"),
+    OPTIONS_END,
+};
+
+static const config_field extreme_fields[] = {
+    OPTION(INTS, reduction_config, axis, .flags = CONFIG_REQUIRED),
+    OPTION(BOOL, reduction_config, keepdims, .fallback = "false"),
+    OPTION_NEUTRAL("initial", "null"),
+    OPTIONS_END,
+};
+
+/* reduced[i]: dimension i is one of the axes. */
+static cornu_status reduced_axes(const int_list *axes, const shape *in, bool reduced[SHAPE_MAX])
+{
+    char shown[128];
+    for (int i = 0; i < in->rank; i++)
+        reduced[i] = false;
+    for (int i = 0; i < axes->count; i++) {
+        int axis = 0;
+        TRY(layer_axis("axis", axes->value[i], in, &axis));
+        if (reduced[axis - 1])
+            return status_fail(CORNU_INVALID, "found axis %d of input %s twice; expected each once",
+                               axis, shape_show(in, true, shown));
+        reduced[axis - 1] = true;
+    }
+    if (axes->count > 0)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found no axis for input %s; expected at least one",
+                       shape_show(in, true, shown));
+}
+
+static cornu_status reduction_declare(layer *l, layer_call *call)
+{
+    const reduction_config *c = l->config;
+    const shape *in = &call->in[0];
+    bool reduced[SHAPE_MAX];
+    TRY(reduced_axes(&c->axis, in, reduced));
+    call->out = (shape){.rank = 0};
+    for (int i = 0; i < in->rank; i++)
+        if (!reduced[i] || c->keepdims)
+            call->out.dim[call->out.rank++] = reduced[i] ? 1 : in->dim[i];
+    return call->out.rank > 0 ? CORNU_OK : keeps_no_axis(in);
+}
+
+/* Reduce dimensions begin to end - 1 of x, which keep their places, by pooling over one window. */
+static cornu_status pooled(step_builder *b, tensor_ref x, int begin, int end, bool largest,
+                           tensor_ref *y)
+{
+    const shape in = emit_shape(b, x);
+    const bool is_image = in.rank == 3 && begin == 0 && end == 2;
+    shape out = in, runs = {3, {1, 1, 1}};
+    for (int i = 0; i < in.rank; i++) {
+        runs.dim[i < begin ? 0 : i < end ? 1 : 2] *= in.dim[i];
+        out.dim[i] = i >= begin && i < end ? 1 : in.dim[i];
+    }
+    window2d w = {.kernel = {1, runs.dim[1]}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    if (is_image) { /* as GlobalAveragePooling2D */
+        w.kernel[0] = in.dim[0];
+        w.kernel[1] = in.dim[1];
+    }
+    TRY(emit_reshape(b, x, is_image ? &in : &runs, y));
+    TRY((largest ? emit_max_pool : emit_average_pool)(b, *y, &w, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+/* The mean, or the largest element; *count: the number of elements that it is of. */
+static cornu_status reduce(const layer *l, step_builder *b, tensor_ref x, bool largest,
+                           int64_t *count, tensor_ref *y)
+{
+    const reduction_config *c = l->config;
+    const shape in = emit_shape(b, x), out = emit_output(b);
+    bool reduced[SHAPE_MAX];
+    TRY(reduced_axes(&c->axis, &in, reduced));
+    *count = 1;
+    *y = x;
+    for (int end, begin = 0; begin < in.rank; begin = end + 1) {
+        for (end = begin; end < in.rank && reduced[end]; end++)
+            *count *= in.dim[end];
+        if (end > begin)
+            TRY(pooled(b, *y, begin, end, largest, y));
+    }
+    return emit_reshape(b, *y, &out, y);
+}
+
+static cornu_status mean_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    int64_t count;
+    return reduce(l, b, x[0], false, &count, y);
+}
+
+static cornu_status sum_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    int64_t count;
+    TRY(reduce(l, b, x[0], false, &count, y));
+    return emit_scale(b, *y, (double)count, 0, y);
+}
+
+static cornu_status max_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    int64_t count;
+    return reduce(l, b, x[0], true, &count, y);
+}
+
+/* min(x) = -max(-x) */
+static cornu_status min_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    int64_t count;
+    TRY(emit_scale(b, x[0], -1, 0, y));
+    TRY(reduce(l, b, *y, true, &count, y));
+    return emit_scale(b, *y, -1, 0, y);
+}
+
+static const char *const reduction_samples[] = {
+    "4,5 | {axis: 1}",
+    "5 | {axis: -1, keepdims: true}",
+    "3,4,2 | {axis: [1, 2]}",
+    "3,4,2 | {axis: [1, -1]}",
+    "3,2,2 | {axis: [3, 2, 1], keepdims: true}",
+    NULL,
+};
+
+#define REDUCTION(class_name, name_of_it, own_fields) \
+    const layer_kind layer_##class_name = {           \
+        .name = #class_name,                          \
+        .base_name = #name_of_it,                     \
+        .operation = NUMPY,                           \
+        .config_size = sizeof(reduction_config),      \
+        .fields = own_fields,                         \
+        .declare = reduction_declare,                 \
+        .emit = name_of_it##_emit,                    \
+        .samples = reduction_samples,                 \
+    }
+
+REDUCTION(Mean, mean, reduction_fields);
+REDUCTION(Sum, sum, reduction_fields);
+REDUCTION(Max, max, extreme_fields);
+REDUCTION(Min, min, extreme_fields);
+
+/* ---- element by element -------------------------------------------------------------------- */
+
+/* Absolute: y = |x| = max(x, -x) */
+static cornu_status absolute_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                  tensor_ref *y)
+{
+    tensor_ref negative;
+    (void)l;
+    TRY(emit_scale(b, x[0], -1, 0, &negative));
+    return emit_binary(b, BINARY_MAXIMUM, x[0], negative, y);
+}
+
+static const char *const absolute_samples[] = {"7 | {}", "3,4,2 | {}", NULL};
+
+const layer_kind layer_Absolute = {
+    .name = "Absolute",
+    .base_name = "absolute",
+    .operation = NUMPY,
+    .fields = no_fields,
+    .declare = layer_same_shape,
+    .emit = absolute_emit,
+    .samples = absolute_samples,
+};
+
+/* Clip: y = x, at least x_min and at most x_max. */
+typedef struct clip_config {
+    double x_min, x_max;
+} clip_config;
+
+static const config_field clip_fields[] = {
+    OPTION(REAL, clip_config, x_min, .flags = CONFIG_REQUIRED),
+    OPTION(REAL, clip_config, x_max, .flags = CONFIG_REQUIRED),
+    OPTIONS_END,
+};
+
+static cornu_status clip_declare(layer *l, layer_call *call)
+{
+    const clip_config *c = l->config;
+    if (c->x_min > c->x_max)
+        return status_fail(CORNU_INVALID,
+                           "found x_min %g and x_max %g; expected x_max to be at least x_min",
+                           c->x_min, c->x_max);
+    return layer_same_shape(l, call);
+}
+
+static cornu_status clip_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    const clip_config *c = l->config;
+    TRY(layer_emit_at_least(b, x[0], c->x_min, y));
+    return layer_emit_at_most(b, *y, c->x_max, y);
+}
+
+static const char *const clip_samples[] = {
+    "7 | {x_min: -0.6, x_max: 0.31}",
+    "3,4,2 | {x_min: 0, x_max: 6}",
+    NULL,
+};
+
+const layer_kind layer_Clip = {
+    .name = "Clip",
+    .base_name = "clip",
+    .operation = NUMPY,
+    .config_size = sizeof(clip_config),
+    .fields = clip_fields,
+    .declare = clip_declare,
+    .emit = clip_emit,
+    .samples = clip_samples,
+};
+
+/* ---- Matmul -------------------------------------------------------------------------------- */
+
+/* Matmul: products of the matrices in the last two dimensions. */
+static cornu_status matmul_declare(layer *l, layer_call *call)
+{
+    const shape *x = &call->in[0], *z = &call->in[1];
+    char first[128], second[128];
+    (void)l;
+    TRY(layer_wants_two(call));
+    bool fits = x->rank == z->rank && x->rank >= 2 && x->dim[x->rank - 1] == z->dim[z->rank - 2];
+    for (int i = 0; fits && i < x->rank - 2; i++)
+        fits = x->dim[i] == z->dim[i];
+    if (!fits)
+        return status_fail(CORNU_INVALID,
+                           "found inputs %s and %s; expected (batch, ..., rows, n) and "
+                           "(batch, ..., n, columns)",
+                           shape_show(x, true, first), shape_show(z, true, second));
+    call->out = *x;
+    call->out.dim[x->rank - 1] = z->dim[z->rank - 1];
+    return CORNU_OK;
+}
+
+static cornu_status matmul_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    (void)l;
+    return emit_matmul(b, x[0], false, x[1], false, y);
+}
+
+static const char *const matmul_samples[] = {
+    "3,3 | {inputs: [a, b]}",
+    "2,4,4 | {inputs: [b, a]}",
+    NULL,
+};
+
+const layer_kind layer_Matmul = {
+    .name = "Matmul",
+    .base_name = "matmul",
+    .operation = NUMPY,
+    .fields = no_fields,
+    .declare = matmul_declare,
+    .emit = matmul_emit,
+    .samples = matmul_samples,
+    .merges = true,
+    .unlisted = true,
+};
+
+/* ---- Pad ----------------------------------------------------------------------------------- */
+
+/* Pad: a constant before and after each axis. */
+typedef struct pad_config {
+    width_list pad_width;
+    int mode;
+    double constant_values;
+} pad_config;
+
+static const config_field pad_fields[] = {
+    OPTION(WIDTHS, pad_config, pad_width, .maximum = 1e6, .flags = CONFIG_REQUIRED),
+    OPTION(CHOICE, pad_config, mode, .choices = "constant", .fallback = "constant"),
+    OPTION(REAL, pad_config, constant_values, .fallback = "0.0", .flags = CONFIG_ARGUMENT),
+    OPTIONS_END,
+};
+
+static const int64_t *pad_width(const pad_config *c, int axis)
+{
+    return c->pad_width.value[c->pad_width.count == 0 ? 0 : axis];
+}
+
+static cornu_status pad_declare(layer *l, layer_call *call)
+{
+    const pad_config *c = l->config;
+    const int count = c->pad_width.count;
+    const int64_t *batch = pad_width(c, 0);
+    char shown[128];
+    call->out = call->in[0];
+    if (c->constant_values < 0 || c->constant_values > 0)
+        return status_fail(CORNU_INVALID,
+                           "found constant_values %g; expected 0 (cornu pads with "
+                           "zeros)",
+                           c->constant_values);
+    if ((count != 0 && count != call->out.rank + 1) || batch[0] != 0 || batch[1] != 0)
+        return status_fail(CORNU_INVALID,
+                           "found a pad_width that does not fit input %s; expected [before, after] "
+                           "of %d axes, [0, 0] of the batch first",
+                           shape_show(&call->in[0], true, shown), call->out.rank + 1);
+    for (int i = 0; i < call->out.rank; i++)
+        call->out.dim[i] += pad_width(c, i + 1)[0] + pad_width(c, i + 1)[1];
+    return CORNU_OK;
+}
+
+/* Zeros around one dimension. */
+static cornu_status padded(step_builder *b, tensor_ref x, int dimension, const int64_t *width,
+                           tensor_ref *y)
+{
+    const int64_t before[2] = {0, width[0]}, after[2] = {0, width[1]};
+    shape out = emit_shape(b, x), image = {3, {1, 1, 1}};
+    for (int i = 0; i < out.rank; i++)
+        image.dim[i < dimension ? 0 : i == dimension ? 1 : 2] *= out.dim[i];
+    out.dim[dimension] += width[0] + width[1];
+    TRY(emit_reshape(b, x, &image, y));
+    TRY(emit_pad(b, *y, before, after, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static cornu_status pad_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    const pad_config *c = l->config;
+    const shape in = emit_shape(b, x[0]);
+    *y = x[0];
+    for (int i = 0; i < in.rank; i++) {
+        const int64_t *width = pad_width(c, i + 1);
+        if (width[0] > 0 || width[1] > 0)
+            TRY(padded(b, *y, i, width, y));
+    }
+    return CORNU_OK;
+}
+
+static const char *const pad_samples[] = {
+    "5 | {pad_width: [[0, 0], [1, 2]]}",
+    "3,4 | {pad_width: [[0, 0], [2, 0], [0, 1]]}",
+    "3,2,2 | {pad_width: [[0, 0], [1, 1], [0, 3], [2, 1]]}",
+    NULL,
+};
+
+const layer_kind layer_Pad = {
+    .name = "Pad",
+    .base_name = "pad",
+    .operation = NUMPY,
+    .config_size = sizeof(pad_config),
+    .fields = pad_fields,
+    .declare = pad_declare,
+    .emit = pad_emit,
+    .samples = pad_samples,
+    .range = LAYER_REARRANGES,
+};
