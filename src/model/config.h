@@ -6,6 +6,7 @@
 #define MODEL_CONFIG_H
 
 #include "base/doc.h"
+#include "base/memory.h"
 #include "model/emit.h"
 #include "model/index_key.h"
 #include "model/initializers.h"
@@ -147,8 +148,10 @@ int name_nearest(const char *name, const char *const *names, int count);
 cornu_status name_fail(const doc *at, const char *what, const char *name, const char *const *names,
                        int count);
 
-/* Fail where a list of layers has none called `name`: `found no layer "NAME"WHERE; did you mean
-   A?`, or what names there are. */
+/* What to say where a list of layers has none called `name`: `found no layer "NAME"WHERE; did you
+   mean A?`, or what names there are. */
+void name_tell_layer(text *out, const char *name, const char *where, const char *const *names,
+                     int count);
 cornu_status name_fail_layer(const doc *at, const char *name, const char *where,
                              const char *const *names, int count);
 

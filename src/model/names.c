@@ -106,24 +106,31 @@ cornu_status name_fail(const doc *at, const char *what, const char *name, const 
     return status;
 }
 
+void name_tell_layer(text *out, const char *name, const char *where, const char *const *names,
+                     int count)
+{
+    enum { SHOWN_MAX = 8 };
+    const int nearest = name_nearest(name, names, count);
+    const int shown = count > SHOWN_MAX ? SHOWN_MAX - 1 : count;
+    text_add(out, "found no layer \"%.80s\"%s; ", name, where);
+    if (nearest >= 0) {
+        text_add(out, "did you mean %s?", names[nearest]);
+        return;
+    }
+    text_add(out, "there %s %s", PLURAL(count, "is", "are"), count == 0 ? "none" : "");
+    for (int i = 0; i < shown; i++)
+        text_add(out, "%s%s", i ? ", " : "", names[i]);
+    if (count > shown)
+        text_add(out, " and %d others", count - shown);
+}
+
 cornu_status name_fail_layer(const doc *at, const char *name, const char *where,
                              const char *const *names, int count)
 {
-    enum { SHOWN_MAX = 8 };
-    text known = {0};
-    const int nearest = name_nearest(name, names, count);
-    const int shown = count > SHOWN_MAX ? SHOWN_MAX - 1 : count;
-    for (int i = 0; i < shown; i++)
-        text_add(&known, "%s%s", i ? ", " : "", names[i]);
-    if (count > shown)
-        text_add(&known, " and %d others", count - shown);
-    cornu_status status = nearest >= 0
-                              ? doc_fail(at, "found no layer \"%.80s\"%s; did you mean %s?", name,
-                                         where, names[nearest])
-                              : doc_fail(at, "found no layer \"%.80s\"%s; there %s %s", name, where,
-                                         PLURAL(count, "is", "are"),
-                                         known.data && !known.failed ? known.data : "none");
-    text_free(&known);
+    text told = {0};
+    name_tell_layer(&told, name, where, names, count);
+    cornu_status status = doc_fail(at, "%s", told.failed ? "found no such layer" : told.data);
+    text_free(&told);
     return status;
 }
 

@@ -166,10 +166,12 @@ static cornu_status fail_name(const cornu_model *m, const char *name)
         names[count++] = m->layers[i]->name;
     for (int i = 0; i < m->submodel_count; i++)
         names[count++] = m->submodels[i].name;
-    const int nearest = name_nearest(name, names, count);
-    return status_fail(CORNU_NOT_FOUND, "%s: found no layer \"%.60s\"; %s %s", m->name, name,
-                       nearest >= 0 ? "did you mean" : "the first layer is",
-                       nearest >= 0 ? names[nearest] : names[0]);
+    text told = {0};
+    name_tell_layer(&told, name, "", names, count);
+    cornu_status status = status_fail(CORNU_NOT_FOUND, "%s: %s", m->name,
+                                      told.failed ? "found no such layer" : told.data);
+    text_free(&told);
+    return status;
 }
 
 /* A layer, or a submodel (else -1), or neither where `name` is NULL: the whole model. */
