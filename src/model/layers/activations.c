@@ -137,7 +137,7 @@ static const config_field softmax_fields[] = {
 static cornu_status softmax_declare(layer *l, layer_call *call)
 {
     softmax_config *c = l->config;
-    TRY(layer_wants_last_axis(call, &c->axis));
+    TRY(layer_wants_last_axis(call, c->axis));
     return layer_same_shape(l, call);
 }
 

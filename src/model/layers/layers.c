@@ -10,14 +10,13 @@ cornu_status layer_wants_image(const layer_call *call)
                        shape_show(&call->in[0], false, found));
 }
 
-cornu_status layer_wants_last_axis(const layer_call *call, int64_t *axis)
+cornu_status layer_wants_last_axis(const layer_call *call, int64_t axis)
 {
     /* Keras counts the batch as dimension 0, so the last one's number is the rank of a sample. */
-    if (*axis != -1 && *axis != call->in[0].rank)
-        return status_fail(CORNU_INVALID, "found axis %lld; expected -1 (the last dimension)",
-                           (long long)*axis);
-    *axis = -1;
-    return CORNU_OK;
+    if (axis == -1 || axis == call->in[0].rank)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found axis %lld; expected -1 (the last dimension)",
+                       (long long)axis);
 }
 
 cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels)

@@ -10,8 +10,8 @@ cornu_status layer_wants_image(const layer_call *call);
 /* Set the output, (height, width, channels) of a window over the input; fails where it does not
    fit. */
 cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels);
-/* Fail unless `axis` is the last dimension; it becomes -1. */
-cornu_status layer_wants_last_axis(const layer_call *call, int64_t *axis);
+/* Fail unless `axis` is the last dimension. */
+cornu_status layer_wants_last_axis(const layer_call *call, int64_t axis);
 /* The dimension, from 1, that Keras's axis means in an input of this shape: the batch is axis 0,
    and negative ones count from the end. `key` names the option in messages. */
 cornu_status layer_axis(const char *key, int64_t axis, const shape *s, int *out);

@@ -37,7 +37,7 @@ static const config_field batch_normalization_fields[] = {
 static cornu_status batch_normalization_declare(layer *l, layer_call *call)
 {
     batch_normalization_config *c = l->config;
-    TRY(layer_wants_last_axis(call, &c->axis));
+    TRY(layer_wants_last_axis(call, c->axis));
     call->out = call->in[0];
     shape channels = {1, {call->out.dim[call->out.rank - 1]}};
     if (c->scale)
@@ -107,7 +107,7 @@ static const config_field layer_normalization_fields[] = {
 static cornu_status layer_normalization_declare(layer *l, layer_call *call)
 {
     layer_normalization_config *c = l->config;
-    TRY(layer_wants_last_axis(call, &c->axis));
+    TRY(layer_wants_last_axis(call, c->axis));
     call->out = call->in[0];
     shape columns = {1, {call->out.dim[call->out.rank - 1]}};
     if (c->scale)
