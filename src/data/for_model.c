@@ -74,20 +74,37 @@ static cornu_status check_inputs(const cornu_model *model, const sample_block *b
     return CORNU_OK;
 }
 
+/* The targets of a sample that are class numbers: `count` of the `row`, from `first` on. */
+typedef struct class_numbers {
+    int64_t row, first, count;
+    int64_t classes;
+    const char *output; /* the name of the model's output that they are for */
+} class_numbers;
+
 /* Class numbers as int32 or as whole floats, below `classes`. */
-static cornu_status check_classes(const sample_block *block, int64_t classes, const char *what)
+static cornu_status check_classes(const sample_block *block, const class_numbers *of,
+                                  const char *what)
 {
     const int32_t *numbers = block->y_type == SAMPLE_I32 ? block->y : NULL;
     const float *values = block->y_type == SAMPLE_F32 ? block->y : NULL;
-    for (int64_t i = 0; i < block->count; i++) {
-        double label = numbers ? numbers[i] : (double)values[i];
-        if (!(label >= 0 && label < (double)classes && label == floor(label)))
+    for (int64_t i = 0; i < block->count * of->count; i++) {
+        const int64_t at = i / of->count * of->row + of->first + i % of->count;
+        const double label = numbers ? numbers[at] : (double)values[at];
+        if (!(label >= 0 && label < (double)of->classes && label == floor(label)))
             return status_fail(
-                CORNU_INVALID,
-                "%s: found label %g in sample %jd; the model's outputs expect 0 to %jd", what,
-                label, (intmax_t)i, (intmax_t)(classes - 1));
+                CORNU_INVALID, "%s: found label %g in sample %jd; the output %s expects 0 to %jd",
+                what, label, (intmax_t)(i / of->count), of->output, (intmax_t)(of->classes - 1));
     }
     return CORNU_OK;
+}
+
+/* A class number is all of a sample's target. */
+static cornu_status check_class(const cornu_model *model, const sample_block *block,
+                                int64_t classes, const char *what)
+{
+    const class_numbers of = {
+        .row = 1, .count = 1, .classes = classes, .output = model_output_name(model, 0)};
+    return check_classes(block, &of, what);
 }
 
 static cornu_status check_values(const sample_block *block, const char *what)
@@ -130,26 +147,6 @@ static cornu_status check_metrics(const cornu_model *model)
     return CORNU_OK;
 }
 
-/* The class numbers of one of several outputs, which begin at `at` in each row of targets. */
-static cornu_status check_class_part(const cornu_model *model, int output,
-                                     const sample_block *block, int64_t at, const char *what)
-{
-    const shape target = model_target_shape(model, output), *s = model_output_shape(model, output);
-    const int64_t count = shape_elements(&target), row = shape_elements(&block->y_shape),
-                  classes = s->dim[s->rank - 1];
-    const float *y = (const float *)block->y + at;
-    for (int64_t i = 0; i < block->count * count; i++) {
-        const float label = y[i / count * row + i % count];
-        if (!(label >= 0 && label < (float)classes && label == floorf(label)))
-            return status_fail(CORNU_INVALID,
-                               "%s: found label %g of the output %s in sample %jd; expected 0 to "
-                               "%jd",
-                               what, (double)label, model_output_name(model, output),
-                               (intmax_t)(i / count), (intmax_t)(classes - 1));
-    }
-    return CORNU_OK;
-}
-
 /* Several targets stand in a row of all their numbers, in which class numbers are floats. */
 static cornu_status check_target_rows(const cornu_model *model, const sample_block *block,
                                       const char *what)
@@ -173,12 +170,16 @@ static cornu_status check_target_rows(const cornu_model *model, const sample_blo
         text_free(&shown);
         return status;
     }
-    int64_t at = 0;
+    class_numbers of = {.row = row};
     for (int i = 0; i < model->output_count; i++) {
-        const shape target = model_target_shape(model, i);
-        if (loss_kind_of(model->outputs[i].loss.id)->sparse)
-            TRY(check_class_part(model, i, block, at, what));
-        at += shape_elements(&target);
+        const shape target = model_target_shape(model, i), *output = model_output_shape(model, i);
+        of.count = shape_elements(&target);
+        of.output = model_output_name(model, i);
+        if (loss_kind_of(model->outputs[i].loss.id)->sparse) {
+            of.classes = output->dim[output->rank - 1];
+            TRY(check_classes(block, &of, what));
+        }
+        of.first += of.count;
     }
     return check_values(block, what);
 }
@@ -206,12 +207,12 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
                                "%s: found targets of shape %s; the loss %s expects class numbers "
                                "(for one-hot targets use categorical_crossentropy)",
                                what, shape_show(&block->y_shape, false, found), taken->name);
-        return check_classes(block, outputs, what);
+        return check_class(model, block, outputs, what);
     }
     if (numbers && taken->targets == LOSS_TARGETS_VALUES && outputs == 1)
         return CORNU_OK; /* whole numbers to be met */
     if (numbers)
-        return check_classes(block, outputs == 1 ? 2 : outputs, what);
+        return check_class(model, block, outputs == 1 ? 2 : outputs, what);
     if (shape_elements(&block->y_shape) != shape_elements(output))
         return status_fail(CORNU_INVALID,
                            "%s: found targets of shape %s; the model's output and the loss %s "

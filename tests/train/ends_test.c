@@ -294,7 +294,7 @@ static void other_data_are_refused_by_name(void **state)
     all = arrays_of(&s, 0, SAMPLES);
     expect_ok(cornu_data_from_arrays(&all, NULL, &data));
     expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
-    expect_message("found label 3 of the output kind in sample 5; expected 0 to 2");
+    expect_message("found label 3 in sample 5; the output kind expects 0 to 2");
     cornu_data_close(data);
     cornu_model_close(m);
 }
