@@ -83,11 +83,21 @@ static const char *onnx_result(onnx_export *e, tensor_ref t, bool first)
     return name;
 }
 
-static void transpose(onnx_export *e, const char *x, const char *y, bool first)
+/* Dimension i of y is dimension order[i] of x. */
+static void transpose(onnx_export *e, const char *x, const char *y, const int *order, int rank)
 {
-    static const int64_t orders[2][4] = {{0, 2, 3, 1}, {0, 3, 1, 2}};
+    int64_t perm[SHAPE_MAX];
+    for (int i = 0; i < rank; i++)
+        perm[i] = order[i];
     onnx_node *n = onnx_apply(e, "Transpose", x, NULL, y);
-    onnx_node_ints(e->graph, n, "perm", orders[first], 4);
+    onnx_node_ints(e->graph, n, "perm", perm, rank);
+}
+
+/* Move the channels of an image to be first, or back. */
+static void move_channels(onnx_export *e, const char *x, const char *y, bool first)
+{
+    static const int orders[2][4] = {{0, 2, 3, 1}, {0, 3, 1, 2}};
+    transpose(e, x, y, orders[first], 4);
 }
 
 /* With one channel or one pixel both orders are the same. */
@@ -136,7 +146,7 @@ static const char *onnx_plain(onnx_export *e, tensor_ref t)
     if (e->plan->tensors[t].role == TENSOR_VARIABLE)
         add_weight(e, t);
     else if (v->first)
-        transpose(e, v->first, onnx_result(e, t, false), false);
+        move_channels(e, v->first, onnx_result(e, t, false), false);
     else
         reshape(e, t);
     return v->plain;
@@ -150,7 +160,7 @@ static const char *onnx_channels_first(onnx_export *e, tensor_ref t)
         return v->first;
     const char *x = onnx_plain(e, t);
     if (e->status == CORNU_OK)
-        transpose(e, x, onnx_result(e, t, true), true);
+        move_channels(e, x, onnx_result(e, t, true), true);
     return v->first;
 }
 
@@ -390,18 +400,6 @@ static void export_scale(onnx_export *e, const op *o)
                    onnx_constant(e, onnx_name(e, y, "offset"), 0, o->a.scale.offset), y);
 }
 
-/* x with its last two dimensions, or others, in another order. */
-static const char *transposed(onnx_export *e, const char *x, const char *name, const int *order,
-                              int rank)
-{
-    int64_t to[SHAPE_MAX];
-    for (int i = 0; i < rank; i++)
-        to[i] = order[i];
-    onnx_node *n = onnx_apply(e, "Transpose", x, NULL, name);
-    onnx_node_ints(e->graph, n, "perm", to, rank);
-    return name;
-}
-
 static const char *factor(onnx_export *e, const op *o, int which)
 {
     static const char *const names[2] = {"first", "second"};
@@ -412,8 +410,9 @@ static const char *factor(onnx_export *e, const op *o, int which)
         return x;
     for (int i = 0; i < rank; i++)
         order[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
-    return transposed(e, x, onnx_name(e, onnx_result(e, o->out[0], false), names[which]), order,
-                      rank);
+    const char *y = onnx_name(e, onnx_result(e, o->out[0], false), names[which]);
+    transpose(e, x, y, order, rank);
+    return y;
 }
 
 static void export_matmul(onnx_export *e, const op *o)
@@ -424,8 +423,8 @@ static void export_matmul(onnx_export *e, const op *o)
 
 static void export_transpose(onnx_export *e, const op *o)
 {
-    transposed(e, onnx_plain(e, o->in[0]), onnx_result(e, o->out[0], false), o->a.order,
-               tensor_of(e, o->out[0])->shape.rank);
+    transpose(e, onnx_plain(e, o->in[0]), onnx_result(e, o->out[0], false), o->a.order,
+              tensor_of(e, o->out[0])->shape.rank);
 }
 
 /* In the order of dimensions that a has. */
