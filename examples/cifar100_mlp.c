@@ -35,10 +35,6 @@ int main(int argc, char **argv)
                    i + 1 < cornu_history_columns(history) ? ", " : "\n");
     if (status == CORNU_OK)
         status = example_finish(model, data);
-    if (status != CORNU_OK)
-        fprintf(stderr, "%s\n", cornu_last_error());
     cornu_history_close(history);
-    cornu_data_close(data);
-    cornu_model_close(model);
-    return status != CORNU_OK;
+    return example_end(status, data, model);
 }

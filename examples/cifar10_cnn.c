@@ -34,12 +34,8 @@ int main(int argc, char **argv)
         status = cornu_model_open(e.fit.save, &trained);
     if (status == CORNU_OK)
         status = example_finish(trained, data);
-    if (status != CORNU_OK)
-        fprintf(stderr, "%s\n", cornu_last_error());
     if (e.generated) /* nothing worth keeping was learnt */
         remove(e.fit.save);
-    cornu_data_close(data);
     cornu_model_close(trained);
-    cornu_model_close(model);
-    return status != CORNU_OK;
+    return example_end(status, data, model);
 }

@@ -36,9 +36,5 @@ int main(int argc, char **argv)
         status = cornu_fit(model, data, &e.fit, NULL);
     if (status == CORNU_OK)
         status = example_finish(model, data);
-    if (status != CORNU_OK)
-        fprintf(stderr, "%s\n", cornu_last_error());
-    cornu_data_close(data);
-    cornu_model_close(model);
-    return status != CORNU_OK;
+    return example_end(status, data, model);
 }

@@ -117,4 +117,14 @@ static inline cornu_status example_finish(cornu_model *model, const cornu_data *
     return status;
 }
 
+/* Says what failed, if anything did, and closes what is open. Returns the program's exit status. */
+static inline int example_end(cornu_status status, cornu_data *data, cornu_model *model)
+{
+    if (status != CORNU_OK)
+        fprintf(stderr, "%s\n", cornu_last_error());
+    cornu_data_close(data);
+    cornu_model_close(model);
+    return status != CORNU_OK;
+}
+
 #endif
