@@ -288,9 +288,9 @@ static cornu_status check_input_count(const layer *l, int count)
         return CORNU_OK;
     if (of_model)
         return status_fail(CORNU_INVALID, "found %d input%s; expected none: samples are its input",
-                           count, count == 1 ? "" : "s");
+                           count, PLURAL(count, "", "s"));
     return status_fail(CORNU_INVALID, "found %d input%s; expected one%s", count,
-                       count == 1 ? "" : "s", l->kind->merges ? " or more" : "");
+                       PLURAL(count, "", "s"), l->kind->merges ? " or more" : "");
 }
 
 /* Compute the output and weights of a call on the outputs of these nodes. */

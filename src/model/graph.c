@@ -163,25 +163,31 @@ cornu_status model_check_row(const cornu_model *m, const doc *at, const int *nod
 
 static cornu_status check_output(const cornu_model *m, const doc *at, const int *nodes, int i)
 {
-    const char *name = m->nodes[nodes[i]].name;
-    if (is_input(m, nodes[i]))
+    const model_node *n = &m->nodes[nodes[i]];
+    if (layer_is_input(n->layer->kind))
         return doc_fail(at,
                         "%s: found an input of the model as its output; expected the output of a "
                         "layer that computes",
-                        name);
+                        n->name);
     for (int k = 0; k < i; k++)
         if (nodes[k] == nodes[i])
-            return doc_fail(at, "%s: found this output twice; expected different outputs", name);
+            return doc_fail(at, "%s: found this output twice; expected different outputs", n->name);
+    return CORNU_OK;
+}
+
+cornu_status model_check_outputs(const cornu_model *m, const doc *at, const int *nodes, int count)
+{
+    if (count < 1 || count > MODEL_ENDS_MAX)
+        return doc_fail(at, "found %d outputs; expected 1 to %d", count, MODEL_ENDS_MAX);
+    for (int i = 0; i < count; i++)
+        TRY(check_output(m, at, nodes, i));
     return CORNU_OK;
 }
 
 cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *nodes, int count)
 {
     TRY(model_check_open(m, at));
-    if (count < 1 || count > MODEL_ENDS_MAX)
-        return doc_fail(at, "found %d outputs; expected 1 to %d", count, MODEL_ENDS_MAX);
-    for (int i = 0; i < count; i++)
-        TRY(check_output(m, at, nodes, i));
+    TRY(model_check_outputs(m, at, nodes, count));
     TRY(model_check_row(m, at, nodes, count));
     model_forget_keys(m);
     for (int i = 0; i < count; i++)

@@ -236,6 +236,9 @@ cornu_status model_settle(cornu_model *m);
 cornu_status model_check_open(const cornu_model *m, const doc *at);
 /* Fail where `count` more inputs of calls would be too many. */
 cornu_status model_check_links(const cornu_model *m, const doc *at, int count);
+/* Fail where the outputs of these nodes cannot be those of a model or submodel: too many, an input,
+   or one twice. */
+cornu_status model_check_outputs(const cornu_model *m, const doc *at, const int *nodes, int count);
 /* Fail where the row of these nodes' outputs, one after another, would be too long. */
 cornu_status model_check_row(const cornu_model *m, const doc *at, const int *nodes, int count);
 /* Fail where the output of a layer, or all those of a model within the model, are neither read nor
@@ -265,8 +268,8 @@ cornu_status model_add_input(cornu_model *m, const doc *at, const char *name, co
 /* ---- reading and writing ---------------------------------------------------------------- */
 
 /* Read a whole recipe: data, model, compile, fit (unknown keys are errors). Takes `recipe`, also on
-   failure. The model section may be Keras's to_json() (Sequential, or Functional that is a chain),
-   or the short form:
+   failure. The model section may be Keras's to_json() (Sequential or Functional), or the short
+   form:
 
        model:
          input: [28, 28, 1]       # or inputs: {name: [28, 28, 1], other: [3]}

@@ -206,20 +206,6 @@ cornu_status submodel_order_inputs(cornu_model *m, const doc *at, const int *nod
     return CORNU_OK;
 }
 
-static cornu_status check_output(const cornu_model *m, const doc *at, const int *nodes, int i)
-{
-    const model_node *n = &m->nodes[nodes[i]];
-    if (layer_is_input(n->layer->kind))
-        return doc_fail(at,
-                        "%s: found an input of the model as its output; expected the output of a "
-                        "layer that computes",
-                        n->name);
-    for (int k = 0; k < i; k++)
-        if (nodes[k] == nodes[i])
-            return doc_fail(at, "%s: found this output twice; expected different outputs", n->name);
-    return CORNU_OK;
-}
-
 /* A call of a submodel has come: its outputs may be the model's. */
 static cornu_status take_end(cornu_model *m, const doc *at, const submodel_call *c)
 {
@@ -236,11 +222,7 @@ cornu_status submodel_end(cornu_model *m, const doc *at, const int *outputs, int
 {
     submodel_call *c = &m->calls[m->within];
     submodel *s = &m->submodels[c->submodel];
-    if (count < 1 || count > MODEL_ENDS_MAX)
-        return doc_fail(at, "found %d outputs of %s; expected 1 to %d", count, c->name,
-                        MODEL_ENDS_MAX);
-    for (int i = 0; i < count; i++)
-        TRY(check_output(m, at, outputs, i));
+    TRY(model_check_outputs(m, at, outputs, count));
     memcpy(c->outputs, outputs, (size_t)count * sizeof *outputs);
     c->output_count = count;
     s->functional = functional || model_level_is_functional(m, m->within);

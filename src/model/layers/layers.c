@@ -56,7 +56,7 @@ cornu_status layer_wants_two(const layer_call *call)
     if (call->inputs == 2)
         return CORNU_OK;
     return status_fail(CORNU_INVALID, "found %d input%s; expected two", call->inputs,
-                       call->inputs == 1 ? "" : "s");
+                       PLURAL(call->inputs, "", "s"));
 }
 
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)
