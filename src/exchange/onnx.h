@@ -9,8 +9,8 @@
 cornu_status export_onnx(const cornu_model *model, const char *path,
                          const cornu_export_options *options);
 
-/* Import the network of an ONNX file with its weights: one input, one output, and between them
-   operators that cornu has as layers. Images become channels last, whatever the file's order.
+/* Import the network of an ONNX file with its weights: inputs, outputs, and between them operators
+   that cornu has as layers. Images become channels last, whatever the file's order.
    CORNU_UNSUPPORTED names the node and the reason. */
 cornu_status import_onnx(const char *path, cornu_model **out);
 

@@ -32,8 +32,8 @@ cornu_status model_add_input_on(cornu_model *m, const doc *at, const char *name,
 /* Append a further call of a layer, as a node of this full name. */
 cornu_status model_repeat(cornu_model *m, layer *l, const doc *at, const char *name,
                           const int *inputs, int count);
-/* What was appended to the model itself has these outputs: they are the model's, unless others were
-   chosen. */
+/* A layer or submodel that was appended to the model has these outputs: they are the model's,
+   unless others were chosen. */
 void model_take_end(cornu_model *m, const int *nodes, int count);
 
 #endif

@@ -148,8 +148,8 @@ int name_nearest(const char *name, const char *const *names, int count);
 cornu_status name_fail(const doc *at, const char *what, const char *name, const char *const *names,
                        int count);
 
-/* What to say where a list of layers has none called `name`: `found no layer "NAME"WHERE; did you
-   mean A?`, or what names there are. */
+/* The message where a list of layers has none called `name`: `found no layer "NAME"WHERE; did you
+   mean A?`, or the names that there are. */
 void name_tell_layer(text *out, const char *name, const char *where, const char *const *names,
                      int count);
 cornu_status name_fail_layer(const doc *at, const char *name, const char *where,

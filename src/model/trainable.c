@@ -141,7 +141,7 @@ static void spread(cornu_model *m)
     }
 }
 
-/* What is not in use yet follows its flags at once. */
+/* A model that is not in use yet follows its flags at once. */
 static cornu_status apply(cornu_model *m)
 {
     spread(m);

@@ -55,7 +55,7 @@ def _input_of(array: np.ndarray, expected: tuple, what: str) -> np.ndarray:
 
 
 def outputs_of(model, rows: np.ndarray):
-    """What a prediction gives, a row a sample: an array, or the arrays of several outputs in the model's form."""
+    """A prediction's result, a row a sample: an array, or the arrays of several outputs in the model's form."""
     ends = model._handle.ends()[1]
     if len(ends) == 1:
         return model._as_outputs([rows])

@@ -9,7 +9,7 @@ from .layers import InputLayer
 
 
 class GraphNetwork(Network):
-    """What a functional model is made of."""
+    """The layers and calls of a functional model."""
 
     _is_line = False
     _graph: Graph
@@ -153,7 +153,7 @@ def _keyed(struct, ends: list):
 
 
 def _keys_of(struct) -> list[str]:
-    """Of a dictionary of tensors, in their order among a model's inputs or outputs; [] of another form."""
+    """A dictionary's keys, in the order of its tensors among a model's inputs or outputs; [] for another form."""
     flat_dict = isinstance(struct, dict) and all(isinstance(value, KerasTensor) for value in struct.values())
     return sorted(struct) if flat_dict else []
 

@@ -40,7 +40,7 @@ def config_of(operation) -> dict:
 
 
 def operation_of(config: dict, make: Callable[[dict], Any]):
-    """What config_of described: made, or made before."""
+    """The layer or model that config_of described: made, or made before."""
     shared, number = _shared.get(), config.get("shared_object_id")
     if shared is None or number is None:
         return make(config)
@@ -99,7 +99,7 @@ def described(operation) -> dict:
 
 
 class Network:
-    """What models are made of. Each kind says which layers it has and how they are called."""
+    """The layers of a model and their calls. Each kind says which layers it has and how they are called."""
 
     name: str
     _compiled: dict | None

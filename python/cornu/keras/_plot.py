@@ -51,7 +51,7 @@ class Dot:
 
 
 def _calls(model) -> dict:
-    """Of each layer of the model, its calls there."""
+    """The calls of each layer in the model."""
     graph = Graph(model.name, model.inputs, model.outputs)
     return {layer: graph.calls_of(layer) for layer in graph.operations}
 
@@ -62,7 +62,7 @@ def _shape_of(tensors: list):
 
 
 def _edges(model, calls: dict) -> list[tuple[int, int]]:
-    """Of the numbers of layers: whose output which layer reads."""
+    """Pairs of layers' numbers: the second reads the output of the first."""
     numbers = {layer: number for number, layer in enumerate(model._members())}
     found = [(t._keras_history.operation, numbers[layer]) for layer in model._members() for node in calls[layer]
              for t in node.input_tensors]

@@ -6,7 +6,7 @@ from .layers import InputLayer, Layer
 
 
 class Chain(Network):
-    """What Sequential is made of."""
+    """The layers of a Sequential."""
 
     _is_line = True
 

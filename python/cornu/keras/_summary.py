@@ -1,11 +1,11 @@
-"""What Sequential.summary adds to the library's table."""
+"""The column that Model.summary adds to the library's table."""
 import json
 
 _EDGES = {"┓": "┳━━━━━━━┓", "┩": "╇━━━━━━━┩", "┤": "┼───────┤", "┘": "┴───────┘", "┃": "┃ Trai… ┃"}
 
 
 def _told(model: dict, weights: list[str], begin: str, expand_nested: bool):
-    """Of each row: is the layer, or model, trained?"""
+    """For each row: is the layer, or model, trained?"""
     for entry in model["config"]["layers"]:
         if entry["class_name"] == "InputLayer" and model["class_name"] == "Sequential":
             continue  # the table leaves it out

@@ -146,7 +146,7 @@ class Node:
 
     @property
     def operation(self):
-        """What was called."""
+        """The layer or model that was called."""
         return self._operation()
 
     @property
@@ -186,7 +186,7 @@ def flat(value) -> list:
 
 
 def check_inputs(operation, inputs, owner: str) -> list:
-    """What a layer or model is called on, one after the other: tensors, or arrays. A merging layer takes a list."""
+    """The inputs of a call, one after the other: tensors, or arrays. A merging layer takes a list."""
     merges = getattr(operation, "_row", {}).get("merges", False)
     if merges and not isinstance(inputs, (list, tuple)):
         raise ValueError(f"{owner}: A merge layer should be called on a list of inputs. Received: {_told(inputs)}")
