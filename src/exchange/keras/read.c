@@ -328,11 +328,12 @@ static int order_unfrozen(const cornu_model *m, int *order)
     return count;
 }
 
-/* All slots, or none where Keras had not trained yet. */
+/* All slots, or none where Keras had not trained yet. `order` has room for all slots. */
 static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const json_t *list,
-                               int *order, int slots, keras_names *n, bool *complete)
+                               int *order, keras_names *n, bool *complete)
 {
     int first = has_rate(f, list, n->layout) ? 2 : 1, found = (int)json_array_size(list);
+    int slots = keras_slot_order(m, order);
     order_as_before_2_11(m, list, order);
     *complete = found == first + slots;
     if (!*complete && found > first) {
@@ -364,7 +365,7 @@ static cornu_status list_slots(const tensor_file *f, const cornu_model *m, keras
                    &order));
     cornu_status status = list_optimizer(f, n->layout, &list);
     if (status == CORNU_OK)
-        status = name_slots(f, m, list, order, keras_slot_order(m, order), n, complete);
+        status = name_slots(f, m, list, order, n, complete);
     json_decref(list);
     free(order);
     return status;
