@@ -313,13 +313,17 @@ def make_layers(seed):
     return group
 
 
-def make_graphs(seed):
+def make_networks(seed, cases):
     group = Group(seed)
-    for case, shape, output in graph_cases():
+    for case, shape, output in cases:
         keras.backend.clear_session()
         x = keras.Input(shape)
         write_case(group, case, keras.Model(x, output(x)), lambda g, s=shape: g.normal(BATCH, *s), None)
     return group
+
+
+def make_graphs(seed):
+    return make_networks(seed, graph_cases())
 
 
 # ---- layers that are called several times: (case, shape of one input, its output) ---------------------
@@ -350,12 +354,7 @@ def shared_cases():
 
 
 def make_shared(seed):
-    group = Group(seed)
-    for case, shape, output in shared_cases():
-        keras.backend.clear_session()
-        x = keras.Input(shape)
-        write_case(group, case, keras.Model(x, output(x)), lambda g, s=shape: g.normal(BATCH, *s), None)
-    return group
+    return make_networks(seed, shared_cases())
 
 
 # ---- losses ---------------------------------------------------------------------------------------
