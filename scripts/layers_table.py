@@ -46,6 +46,17 @@ LAYERS = {
     "Softmax": ("[12]", "{}"),
     "Subtract": MERGED,
     "ZeroPadding2D": ("[8, 8, 4]", "{padding: 1}"),
+    "Absolute": ("[8, 8, 4]", "{}"),
+    "Clip": ("[8, 8, 4]", "{x_min: -1, x_max: 1}"),
+    "GetItem": ("[8, 8, 4]", "{key: ':, 1:7:2, ..., 0'}"),
+    "Matmul": ("[4, 4, 4]", MERGED[1]),
+    "Max": ("[8, 8, 4]", "{axis: [1, 2]}"),
+    "Mean": ("[8, 8, 4]", "{axis: [1, 2]}"),
+    "Min": ("[8, 8, 4]", "{axis: 1}"),
+    "Pad": ("[8, 8, 4]", "{pad_width: [[0, 0], [1, 1], [0, 2], [0, 0]]}"),
+    "Stack": ("[12]", "{axis: 1, inputs: [before, before]}"),
+    "Sum": ("[8, 8, 4]", "{axis: 3}"),
+    "Transpose": ("[8, 8, 4]", "{axes: [0, 3, 1, 2]}"),
 }
 DEVICES = ["cpu", "cuda", "opencl"]
 FILES = {".safetensors": "cornu", ".keras": ".keras", ".h5": ".h5", ".onnx": ".onnx"}

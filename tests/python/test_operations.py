@@ -1,4 +1,6 @@
 """keras.ops and operators on tensors of a network. tests/python/scripts/operations.py compares their numbers with Keras's."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,80 @@ def test_a_network_of_operations_is_kept_in_files(tmp_path):
 def test_wrong_uses_say_why(error, text, use):
     with pytest.raises(error, match=text):
         use(keras.Input((6,)))
+
+
+def base(tensor):
+    return tensor._keras_history.operation
+
+
+def test_parts_of_tensors_are_operations_of_their_own():
+    begin = keras.Input((3, 4, 5))
+    x = np.random.default_rng(4).normal(size=(2, 3, 4, 5)).astype("float32")
+    keys = [np.s_[:, 1:], np.s_[:, ::2, 1:-1], np.s_[..., 0], np.s_[:, None, -1], np.s_[:, np.int64(1), ..., None, 2:99],
+            np.s_[..., 1, 1:3], np.s_[:]]
+    for key in keys:
+        part = begin[key]
+        assert part.shape[1:] == x[key].shape[1:] and type(base(part)).__name__ == "GetItem"
+        assert np.array_equal(keras.Model(begin, layers.Rescaling(1.0)(part)).predict(x, verbose=0), x[key])
+
+
+def test_operations_are_named_as_keras_names_them_and_are_no_layers(tmp_path):
+    keras.backend.clear_session()
+    begin = keras.Input((4, 6))
+    tensors = [begin[:, 0], begin[:, 1], ops.mean(begin, axis=1), begin[:, 2] * 2, 2 * begin[:, 3], begin[:, 0] / 2]
+    end = layers.Dense(2)(ops.stack([tensors[0], tensors[1], *tensors[3:], tensors[2]], axis=1))
+    assert [base(t).name for t in tensors] == ["get_item", "get_item_1", "mean", "multiply", "multiply_1", "true_divide"]
+    model = keras.Model(begin, end)
+    assert [type(layer).__name__ for layer in model.layers] == ["InputLayer"] + ["Rescaling"] * 3 + ["Dense"]
+    told: list = []
+    model.summary(print_fn=told.append)
+    assert "get_item (GetItem)" in told[0] and "stack (Stack)" in told[0]
+    x = np.random.default_rng(5).normal(size=(3, 4, 6)).astype("float32")
+    expected = model.predict(x, verbose=0)
+    model.save(tmp_path / "m.keras")
+    model.save(tmp_path / "m.h5")
+    for path in ("m.keras", "m.h5"):
+        assert np.array_equal(keras.models.load_model(tmp_path / path).predict(x, verbose=0), expected)
+    for again in (keras.models.model_from_json(model.to_json()), keras.models.clone_model(model),
+                  keras.Model.from_config(model.get_config())):
+        again.set_weights(model.get_weights())
+        assert np.array_equal(again.predict(x, verbose=0), expected)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(x, verbose=0), expected)
+    around = keras.Model(begin, layers.Dense(1)(layers.Flatten()(model(begin))))
+    around.save(tmp_path / "around.keras")
+    assert np.array_equal(keras.models.load_model(tmp_path / "around.keras").predict(x, verbose=0), around.predict(x, verbose=0))
+
+
+def test_configurations_in_kerass_form_become_the_librarys_operations():
+    tensor = {"class_name": "__keras_tensor__", "config": {"keras_history": ["in", 0, 0]}}
+    entries = [("Multiply", {}, [tensor, 3], {}), ("Pad", {"pad_width": [[0, 0], [1, 0]], "mode": "constant"}, [tensor],
+                                                   {"constant_values": None}), ("Maximum", {}, [0.5, tensor], {})]
+    for name, options, args, kwargs in entries:
+        config = {"name": "f", "layers": [
+            {"class_name": "InputLayer", "config": {"batch_shape": [None, 6], "name": "in"}, "name": "in", "inbound_nodes": []},
+            {"module": "keras.src.ops.numpy", "class_name": name, "config": {"name": "it", **options}, "name": "it",
+             "inbound_nodes": [{"args": args, "kwargs": kwargs}]}],
+            "input_layers": [["in", 0, 0]], "output_layers": [["it", 0, 0]]}
+        expected = {"Multiply": X * 3, "Pad": np.pad(X, ((0, 0), (1, 0))), "Maximum": np.maximum(X, 0.5)}[name]
+        assert np.allclose(keras.Model.from_config(config).predict(X, verbose=0), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("error, text, use", [
+    (ValueError, "GetItem.: found a key that selects samples of the batch", lambda x: x[0]),
+    (ValueError, "selects samples of the batch", lambda x: x[1:]),
+    (ValueError, "found a slice of step -1 along axis 1; expected a step of at least 1", lambda x: x[:, ::-1]),
+    (ValueError, "found index 4 along axis 1; expected -4 to 3", lambda x: x[:, 4]),
+    (ValueError, "found a key for 4 axes", lambda x: x[:, 0, 0, 0]),
+    (ValueError, "found an output of one number", lambda x: x[:, 0, 0]),
+    (NotImplementedError, "a tensor's part of .1, 2. is not in cornu", lambda x: x[:, [1, 2]]),
+    (NotImplementedError, "a tensor's part of True is not in cornu", lambda x: x[:, True]),
+    (ValueError, "Transpose.: found axes that do not fit input .None, 4, 6.*first", lambda x: ops.transpose(x)),
+    (ValueError, "expected a number that divides 6", lambda x: ops.split(x, 4, axis=-1)),
+    (ValueError, "ops.split: axis: found 0", lambda x: ops.split(x, 2)),
+    (ValueError, "ops.unstack: num: found 3", lambda x: ops.unstack(x, 3, axis=1)),
+    (NotImplementedError, "ops.take: indices=.0, 1.", lambda x: ops.take(x, [0, 1], axis=1)),
+    (NotImplementedError, "ops.moveaxis: of several axes", lambda x: ops.moveaxis(x, (1, 2), (2, 1))),
+])
+def test_wrong_parts_say_why(error, text, use):
+    with pytest.raises(error, match=text):
+        use(keras.Input((4, 6)))

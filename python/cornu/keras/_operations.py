@@ -104,6 +104,6 @@ def _restored(name: str, config: dict) -> Operation:
     return classes[name](**config)
 
 
-def operation(name: str, inputs, **options) -> KerasTensor:
+def operation(kind: str, inputs, **options) -> KerasTensor:
     """The output of a new operation on these tensors."""
-    return classes[name](**options)(inputs)
+    return classes[kind](**options)(inputs)

@@ -26,6 +26,15 @@ pictures = {
     "stack": lambda t: ops.stack([ops.reshape(t, (-1, 48)), ops.reshape(t * 3, (-1, 48))], axis=-1),
     "activations": lambda t: ops.sigmoid(t) + ops.tanh(t) + ops.softmax(t) + ops.silu(t) + ops.elu(t) + ops.leaky_relu(t, 0.1),
     "keras.activations": lambda t: keras.activations.relu(t, negative_slope=0.2) + keras.activations.gelu(t),
+    "slices": lambda t: t[:, 1:3] + t[:, ::2] * t[:, -3:-1], "numbers": lambda t: t[:, 0] - t[..., -1, :],
+    "new axes": lambda t: t[:, None, 2, ..., 1], "behind": lambda t: t[:, 1:99, ..., None],
+    "transpose": lambda t: ops.transpose(t, (0, 3, 1, 2)), "moved": lambda t: ops.moveaxis(ops.swapaxes(t, 1, 3), -1, 1),
+    "split": lambda t: ops.concatenate(ops.split(t, 2, axis=1)[::-1] + ops.split(t, [1, 3], axis=1), axis=2 - 1),
+    "unstack": lambda t: ops.stack(ops.unstack(t, axis=2)[1:3], axis=1), "take": lambda t: ops.take(t, -2, axis=1),
+    "of many": lambda t: ops.matmul(t, ops.transpose(t, (0, 1, 3, 2))),
+    "names": lambda t: [tensor._keras_history.operation.name.rstrip("0123456789_") for tensor in (
+        t + t, t * 2, 2 - t, t / 2, -t, abs(t), t[:, 0], t[:, 1], ops.square(t), ops.clip(t, 0, 1), ops.relu(t), ops.mean(t, axis=1),
+        ops.expand_dims(t, 1), ops.pad(t, ((0, 0), (1, 1), (0, 0), (0, 0))), ops.maximum(t, 1), ops.softmax(t))],
     "add": lambda t: layers.add([t, t, t]), "subtract": lambda t: layers.subtract([t, 2 * t]),
     "multiply": lambda t: layers.multiply([t, t + 1]), "average": lambda t: layers.average([t, -3 * t]),
     "greatest": lambda t: layers.maximum([t, -t, 0.5 * t]), "least": lambda t: layers.minimum([t, -t]),
@@ -37,7 +46,8 @@ pictures = {
 results = {}
 for name, function in pictures.items():
     begin = keras.Input((4, 4, 3))
-    results[name] = keras.Model(begin, function(begin)).predict(x, verbose=0)
+    made = function(begin)
+    results[name] = made if isinstance(made, list) else keras.Model(begin, made).predict(x, verbose=0)
 
 begin = keras.Input((8,))
 left = layers.Dense(6, activation="tanh", name="left")(begin)
