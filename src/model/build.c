@@ -31,6 +31,24 @@ const layer_kind *layer_kind_find(const char *class_name)
     return NULL;
 }
 
+const char *layer_operation(const layer *l)
+{
+    if (l->kind->operation)
+        return l->kind->operation;
+    for (const config_field *f = l->kind->fields; f->key; f++)
+        if (f->flags & CONFIG_ARGUMENT && config_has_value(f, l->config))
+            return "keras.src.ops.numpy";
+    return NULL;
+}
+
+bool model_level_is_functional(const cornu_model *m, int within)
+{
+    for (int i = 0; i < m->node_count; i++)
+        if (m->nodes[i].within == within && layer_operation(m->nodes[i].layer))
+            return true;
+    return model_level_branches(m, within);
+}
+
 json_t *layer_table(void)
 {
     json_t *list = json_array();

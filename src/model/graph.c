@@ -305,14 +305,6 @@ bool model_level_branches(const cornu_model *m, int within)
     return (within < 0 ? m->output_count : m->calls[within].output_count) > 1;
 }
 
-bool model_level_is_functional(const cornu_model *m, int within)
-{
-    for (int i = 0; i < m->node_count; i++)
-        if (m->nodes[i].within == within && layer_operation(m->nodes[i].layer))
-            return true;
-    return model_level_branches(m, within);
-}
-
 /* ---- the names of outputs ---------------------------------------------------------------- */
 
 /* The call of a submodel that output number `output` comes from; -1: none. */

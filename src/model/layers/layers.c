@@ -73,16 +73,6 @@ cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, 
     return CORNU_OK;
 }
 
-const char *layer_operation(const layer *l)
-{
-    if (l->kind->operation)
-        return l->kind->operation;
-    for (const config_field *f = l->kind->fields; f->key; f++)
-        if (f->flags & CONFIG_ARGUMENT && config_has_value(f, l->config))
-            return "keras.src.ops.numpy";
-    return NULL;
-}
-
 static cornu_status emit_relu(step_builder *b, tensor_ref x, tensor_ref *y)
 {
     return emit_activation(b, x, (activation){.kind = ACTIVATION_RELU}, y);
