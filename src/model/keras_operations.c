@@ -572,30 +572,12 @@ static const operation_row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-bool keras_operation_is(const doc *at)
-{
-    static const char begin[] = "keras.src.ops.";
-    const char *module = doc_string(doc_get(at, "module"));
-    return module && strncmp(module, begin, sizeof begin - 1) == 0;
-}
-
 static const operation_row *find_row(const char *class_name)
 {
     for (int i = 0; i < ROWS; i++)
         if (strcmp(rows[i].class_name, class_name) == 0)
             return &rows[i];
     return NULL;
-}
-
-static cornu_status fail_unknown(const doc *at, const char *name, const char *class_name)
-{
-    text known = {0};
-    for (int i = 0; i < ROWS; i++)
-        text_add(&known, "%s%s", i ? ", " : "", rows[i].class_name);
-    cornu_status status = doc_fail(at, "%s: found Keras's operation %.80s; cornu has %s", name,
-                                   class_name, known.failed ? "others" : known.data);
-    text_free(&known);
-    return status;
 }
 
 /* The place of the word in the list, or -1. */
@@ -607,6 +589,52 @@ static int find_word(const char *words, const char *wanted)
         if (strlen(wanted) == length && memcmp(word, wanted, length) == 0)
             return i;
     return -1;
+}
+
+static bool is_list_of_tensors(const doc *d)
+{
+    return d->type == DOC_LIST && d->count > 0 && is_tensor(d->items[0]);
+}
+
+/* Has the call, beside tensors, an argument that is none, as no call of a layer has? */
+static bool has_others(const doc *node, const operation_row *row)
+{
+    const doc *args = doc_get(node, "args"), *kwargs = doc_get(node, "kwargs");
+    int tensors = 0, others = 0;
+    for (int i = 0; args && i < args->count; i++)
+        *(is_tensor(args->items[i]) || is_list_of_tensors(args->items[i]) ? &tensors : &others) +=
+            1;
+    for (int i = 0; kwargs && i < kwargs->count; i++)
+        others += find_word(row->arguments, kwargs->items[i]->key) >= 0;
+    return tensors > 0 && others > 0;
+}
+
+bool keras_operation_is(const doc *at)
+{
+    static const char begin[] = "keras.src.ops.";
+    const char *module = doc_string(doc_get(at, "module"));
+    const char *class_name = doc_string(doc_get(at, "class_name"));
+    const doc *nodes = doc_get(at, "inbound_nodes");
+    if (module)
+        return strncmp(module, begin, sizeof begin - 1) == 0;
+    /* Keras's .h5 files name no module. */
+    const operation_row *row = class_name ? find_row(class_name) : NULL;
+    if (!row || !nodes || nodes->type != DOC_LIST || nodes->count == 0 ||
+        !doc_get(nodes->items[0], "args"))
+        return false;
+    return !layer_kind_find(class_name) || has_others(nodes->items[0], row) ||
+           doc_get(doc_get(at, "config"), "newshape");
+}
+
+static cornu_status fail_unknown(const doc *at, const char *name, const char *class_name)
+{
+    text known = {0};
+    for (int i = 0; i < ROWS; i++)
+        text_add(&known, "%s%s", i ? ", " : "", rows[i].class_name);
+    cornu_status status = doc_fail(at, "%s: found Keras's operation %.80s; cornu has %s", name,
+                                   class_name, known.failed ? "others" : known.data);
+    text_free(&known);
+    return status;
 }
 
 static cornu_status check_options(const operation_call *c)

@@ -109,6 +109,39 @@ static void each_operation_is_one_layer_of_its_name(void **state)
     }
 }
 
+/* The configuration of Keras's .h5 files has no modules. */
+static void operations_of_old_files_are_found_by_their_arguments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *class_name, *options, *args, *kwargs, *kind;
+    } cases[] = {
+        {"GetItem", "", X ", [" ALL ", 0]", "", "GetItem"},
+        {"Multiply", "", X ", 2", "", "Rescaling"},
+        {"Subtract", "", "2, " X, "", "Rescaling"},
+        {"Negative", "", X, "", "Rescaling"},
+        {"Mean", ", \"axis\": 1, \"keepdims\": false", X, "", "Mean"},
+        {"Add", "", X ", " X, "", "Add"},
+        {"Pad", ", \"pad_width\": [[0, 0], [1, 0], [0, 0]]", X, "\"constant_values\": null", "Pad"},
+        {"Reshape", ", \"newshape\": [-1, 24]", X, "", "Reshape"},
+        {"Reshape", ", \"target_shape\": [24]", X, "", "Reshape"},
+        {"Add", ", \"trainable\": true", "[" X ", " X "]", "", "Add"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text t = {0}, bare = {0};
+        write_model(&t, "@", cases[i].class_name, cases[i].options, cases[i].args, cases[i].kwargs,
+                    0);
+        const char *module = strstr(t.data, "\"module\": \"@\", ");
+        text_add(&bare, "%.*s%s", (int)(module - t.data), t.data,
+                 module + strlen("\"module\": \"@\", "));
+        cornu_model *m = make_model(bare.data);
+        assert_string_equal(node_of(m, "it")->layer->kind->name, cases[i].kind);
+        cornu_model_close(m);
+        text_free(&t);
+        text_free(&bare);
+    }
+}
+
 static void outputs_of_a_split_are_parts(void **state)
 {
     (void)state;
@@ -297,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_operation_is_one_layer_of_its_name),
+        cmocka_unit_test(operations_of_old_files_are_found_by_their_arguments),
         cmocka_unit_test(outputs_of_a_split_are_parts),
         cmocka_unit_test(operations_are_written_as_keras_has_them),
         cmocka_unit_test(what_cannot_be_read_is_refused_by_its_name),

@@ -133,7 +133,7 @@ def test_operations_are_named_as_keras_names_them_and_are_no_layers(tmp_path):
     end = layers.Dense(2)(ops.stack([tensors[0], tensors[1], *tensors[3:], tensors[2]], axis=1))
     assert [base(t).name for t in tensors] == ["get_item", "get_item_1", "mean", "multiply", "multiply_1", "true_divide"]
     model = keras.Model(begin, end)
-    assert [type(layer).__name__ for layer in model.layers] == ["InputLayer"] + ["Rescaling"] * 3 + ["Dense"]
+    assert [type(layer).__name__ for layer in model.layers] == ["InputLayer", "Dense"]
     told: list = []
     model.summary(print_fn=told.append)
     assert "get_item (GetItem)" in told[0] and "stack (Stack)" in told[0]

@@ -13,6 +13,7 @@ class Operation(Layer):
     """Base of all operations: what a call on tensors makes, which Keras has no layer for."""
 
     _row = None
+    _is_operation = True
     _given: list[str] = []  # options that Keras has in the call, behind its tensors
 
     @property

@@ -210,6 +210,12 @@ def call(operation, inputs, owner: str = ""):
     return operation._as_outputs(Node(operation, tensors, shapes, isinstance(inputs, (list, tuple)), keys=keys).output_tensors)
 
 
+def computed(operation, inputs) -> KerasTensor:
+    """The output of a new layer that computes an operation of keras.ops: Model.layers does not list it."""
+    operation._is_operation = True
+    return operation(inputs)
+
+
 def _told(value) -> str:
     return f"an array of shape {np.shape(value)}" if hasattr(value, "__array__") else repr(value)
 

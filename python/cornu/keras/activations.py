@@ -9,7 +9,7 @@ from .._missing import missing
 from .._tables import TABLES, deserializer
 from . import _keras_names
 from ._names import automatic_name
-from ._tensors import is_symbolic
+from ._tensors import computed, is_symbolic
 from ._tf2 import takes
 
 _erf = np.vectorize(math.erf, otypes=[np.float32])
@@ -38,7 +38,7 @@ def _or_layer(name: str) -> Callable:
                         raise NotImplementedError(f"{function.__name__}: {key}={value!r} of a tensor is not in cornu")
                 options = {"activation": function.__name__}
             kind = "LeakyReLU" if set(options) == {"negative_slope"} else name  # relu's slope is that layer's
-            return getattr(layers, kind)(**options, name=automatic_name(function.__name__))(x)
+            return computed(getattr(layers, kind)(**options, name=automatic_name(function.__name__)), x)
 
         return compute
 

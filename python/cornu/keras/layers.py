@@ -128,6 +128,8 @@ class Layer(Configured):
         self._begin(owner, name, _sample_shape(owner, shapes))
         self._trainable = trainable
 
+    _is_operation = False  # made by keras.ops or an operator
+
     def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"{owner}: name: found {name!r}; expected a string")

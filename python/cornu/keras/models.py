@@ -111,8 +111,8 @@ class Model(GraphNetwork):
 
     @property
     def layers(self) -> list:
-        """In Keras's order: by the longest way to an output. Operations are none."""
-        return [member for member in self._members() if not isinstance(member, _operations.Operation)]
+        """In Keras's order: by the longest way to an output. What keras.ops and operators made is none."""
+        return [member for member in self._members() if not getattr(member, "_is_operation", False)]
 
     def get_layer(self, name=None, index=None) -> Layer:
         """A layer by its name, or by its number from 0."""

@@ -7,7 +7,7 @@ from .._missing import missing
 from . import _keras_names, activations, layers
 from ._names import automatic_name
 from ._operations import key_of, operation
-from ._tensors import KerasTensor, is_symbolic
+from ._tensors import KerasTensor, computed, is_symbolic
 
 
 def _number(function: str, value: Any) -> float:
@@ -19,7 +19,7 @@ def _number(function: str, value: Any) -> float:
 
 
 def _scaled(name: str, x: KerasTensor, scale: float, offset: float) -> KerasTensor:
-    return layers.Rescaling(scale, offset, name=automatic_name(name))(x)
+    return computed(layers.Rescaling(scale, offset, name=automatic_name(name)), x)
 
 
 def _axis(function: str, axis: int, rank: int) -> int:
@@ -43,7 +43,7 @@ def _two(function: str, numpy: Callable, layer: type | None, constant: Callable 
             raise ValueError(f"ops.{function}: found tensors of shapes {x1.shape} and {x2.shape}; expected equal numbers of axes, as "
                              f"with others one's batch would stand beside another axis")
         if both:
-            return layer(name=automatic_name(function))([x1, x2])
+            return computed(layer(name=automatic_name(function)), [x1, x2])
         first = isinstance(x2, KerasTensor)
         return constant(x2 if first else x1, _number(function, x1 if first else x2), first)
 
@@ -77,7 +77,7 @@ def negative(x):
 
 def square(x):
     """x x."""
-    return layers.Multiply(name=automatic_name("square"))([x, x]) if is_symbolic(x) else np.square(x)
+    return computed(layers.Multiply(name=automatic_name("square")), [x, x]) if is_symbolic(x) else np.square(x)
 
 
 def absolute(x):
@@ -102,11 +102,11 @@ def reshape(x, newshape):
     wanted = tuple(newshape) if isinstance(newshape, (list, tuple)) else (newshape,)
     if not wanted or wanted[0] not in (-1, None):
         raise ValueError(f"ops.reshape: newshape: found {newshape}; expected -1 first, for the batch")
-    return layers.Reshape(tuple(-1 if n is None else n for n in wanted[1:]))(x)
+    return _reshaped("reshape", x, tuple(-1 if n is None else n for n in wanted[1:]))
 
 
 def _reshaped(name: str, x: KerasTensor, shape: tuple) -> KerasTensor:
-    return layers.Reshape(shape, name=automatic_name(name))(x)
+    return computed(layers.Reshape(shape, name=automatic_name(name)), x)
 
 
 def expand_dims(x, axis):
@@ -132,7 +132,7 @@ def concatenate(xs, axis=0):
     """Tensors one after the other along an axis."""
     if not is_symbolic(xs):
         return np.concatenate(xs, axis)
-    return layers.Concatenate(axis=_axis("concatenate", axis, xs[0].ndim))(list(xs))
+    return computed(layers.Concatenate(axis=_axis("concatenate", axis, xs[0].ndim)), list(xs))
 
 
 def stack(x, axis=0):
