@@ -63,8 +63,8 @@ static inline void example_print_epoch(void *user, const cornu_progress *p)
 {
     (void)user;
     printf("epoch %d/%d:", (int)p->epoch + 1, (int)p->epochs);
-    for (int i = 0; i < p->scores->count; i++)
-        printf(" %s %.4f", p->scores->name[i], p->scores->value[i]);
+    for (int i = 0; i < p->scores->all_count; i++)
+        printf(" %s %.4f", p->scores->all_name[i], p->scores->all_value[i]);
     printf(" (%.1f s)\n", p->seconds);
 }
 
@@ -85,8 +85,8 @@ static inline cornu_status example_finish(cornu_model *model, const cornu_data *
         (status = cornu_model_output_shape(model, shape, &rank)) != CORNU_OK)
         return status;
     printf("test:");
-    for (int i = 0; i < scores.count; i++)
-        printf(" %s %.4f", scores.name[i], scores.value[i]);
+    for (int i = 0; i < scores.all_count; i++)
+        printf(" %s %.4f", scores.all_name[i], scores.all_value[i]);
     for (int i = 0; i < info.rank; i++)
         inputs *= info.shape[i];
     classes = (int)shape[0];

@@ -224,14 +224,18 @@ typedef struct cornu_where {
     int threads;            /* 0: one per physical core that the process may use */
 } cornu_where;
 
-#define CORNU_METRICS_MAX 8
+#define CORNU_METRICS_MAX 8      /* those that `name` and `value` have room for */
+#define CORNU_ALL_METRICS_MAX 64 /* of a model; the loss of each of several outputs is one */
 
 /* Loss first, then the compiled metrics, in order. */
 typedef struct cornu_scores {
     size_t size;
-    int count;
+    int count;                               /* the first of them: 9 at most */
     const char *name[CORNU_METRICS_MAX + 1]; /* "loss", "accuracy", ...; live as the model does */
     double value[CORNU_METRICS_MAX + 1];
+    int all_count; /* all of them, the first ones again */
+    const char *all_name[CORNU_ALL_METRICS_MAX + 1];
+    double all_value[CORNU_ALL_METRICS_MAX + 1];
 } cornu_scores;
 
 /* The state of a run, for callbacks. Only the library makes it, so it may grow at its end. */

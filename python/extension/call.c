@@ -191,9 +191,9 @@ static PyObject *logs_of(const cornu_progress *p)
     PyObject *logs = PyDict_New();
     for (int which = 0; logs && which < 2; which++) {
         const cornu_scores *s = which ? p->validation : p->scores;
-        for (int i = 0; s && logs && i < s->count; i++) {
-            PyObject *key = PyUnicode_FromFormat("%s%s", which ? "val_" : "", s->name[i]);
-            PyObject *value = PyFloat_FromDouble(s->value[i]);
+        for (int i = 0; s && logs && i < s->all_count; i++) {
+            PyObject *key = PyUnicode_FromFormat("%s%s", which ? "val_" : "", s->all_name[i]);
+            PyObject *value = PyFloat_FromDouble(s->all_value[i]);
             if (!key || !value || PyDict_SetItem(logs, key, value) != 0)
                 Py_CLEAR(logs);
             Py_XDECREF(key);

@@ -157,9 +157,9 @@ PyObject *model_fit(PyObject *object, PyObject *arguments, PyObject *keywords)
 static PyObject *scores_dict(const cornu_scores *s)
 {
     PyObject *out = PyDict_New();
-    for (int i = 0; out && i < s->count; i++) {
-        PyObject *value = PyFloat_FromDouble(s->value[i]);
-        if (!value || PyDict_SetItemString(out, s->name[i], value) != 0)
+    for (int i = 0; out && i < s->all_count; i++) {
+        PyObject *value = PyFloat_FromDouble(s->all_value[i]);
+        if (!value || PyDict_SetItemString(out, s->all_name[i], value) != 0)
             Py_CLEAR(out);
         Py_XDECREF(value);
     }

@@ -34,12 +34,12 @@ void plot_add(plot *p, const cornu_progress *now)
     const cornu_scores *s = now->scores, *v = now->validation;
     if (p->count == PLOT_POINTS)
         thin(p);
-    p->curves = s->count < PLOT_CURVES ? s->count : PLOT_CURVES;
+    p->curves = s->all_count < PLOT_CURVES ? s->all_count : PLOT_CURVES;
     p->epoch[p->count] = (double)now->epoch + 1;
     for (int k = 0; k < p->curves; k++) {
-        snprintf(p->name[k], sizeof p->name[k], "%.20s", s->name[k]);
-        p->training[k][p->count] = s->value[k];
-        p->validation[k][p->count] = v && k < v->count ? v->value[k] : NAN;
+        snprintf(p->name[k], sizeof p->name[k], "%.20s", s->all_name[k]);
+        p->training[k][p->count] = s->all_value[k];
+        p->validation[k][p->count] = v && k < v->all_count ? v->all_value[k] : NAN;
         p->validates |= isfinite(p->validation[k][p->count]);
     }
     p->count++;

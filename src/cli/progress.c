@@ -59,11 +59,11 @@ static void add_scores(line *l, const cornu_scores *s, const char *prefix, bool 
 {
     if (!s)
         return;
-    for (int i = 0; i < s->count; i++)
+    for (int i = 0; i < s->all_count; i++)
         if (i > 0 || !loss_last)
-            add_score(l, prefix, s->name[i], s->value[i]);
-    if (loss_last && s->count > 0)
-        add_score(l, prefix, s->name[0], s->value[0]);
+            add_score(l, prefix, s->all_name[i], s->all_value[i]);
+    if (loss_last && s->all_count > 0)
+        add_score(l, prefix, s->all_name[0], s->all_value[0]);
 }
 
 static void add_seconds(line *l, double seconds)

@@ -111,7 +111,7 @@ typedef struct submodel_call {
     int outputs[MODEL_ENDS_MAX], output_count;
 } submodel_call;
 
-#define MODEL_METRICS_MAX CORNU_METRICS_MAX
+#define MODEL_METRICS_MAX CORNU_ALL_METRICS_MAX
 
 /* An output of the model, and its part of the loss: the step's loss is the sum of weight times the
    loss of each. */

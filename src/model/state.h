@@ -61,12 +61,12 @@ variable *model_variable(const cornu_model *m, const char *name); /* NULL where 
 /* The position in training. */
 typedef struct position {
     uint64_t seed;
-    int64_t iterations;                   /* optimizer steps taken */
-    int64_t epoch, step;                  /* the current epoch and the steps done in it */
-    double totals[CORNU_METRICS_MAX + 1]; /* running sums of the current epoch: loss, metrics */
-    int64_t samples;                      /* number of samples in these sums */
-    double seconds;                       /* spent in the current epoch before it was interrupted */
-    double learning_rate_factor;          /* by reduce_lr_on_plateau; starts at 1 */
+    int64_t iterations;                       /* optimizer steps taken */
+    int64_t epoch, step;                      /* the current epoch and the steps done in it */
+    double totals[CORNU_ALL_METRICS_MAX + 1]; /* running sums of the current epoch: loss, metrics */
+    int64_t samples;                          /* number of samples in these sums */
+    double seconds;              /* spent in the current epoch before it was interrupted */
+    double learning_rate_factor; /* by reduce_lr_on_plateau; starts at 1 */
     /* The units of the numbers above; a run that continues must have the same. 0: never trained. */
     int64_t batch, steps_per_epoch, train_samples;
     int64_t shards; /* micro-batches that each batch is divided into, which decide bits; 0 as 1 */

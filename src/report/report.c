@@ -237,9 +237,10 @@ cornu_status report_finish(cornu_report *r, const cornu_data *data, const cornu_
     sort_errors(r);
     json_decref(r->scores);
     r->scores = json_object();
-    for (int i = 0; i < scores->count; i++) /* NaN is no number of JSON's */
-        json_object_set_new(r->scores, scores->name[i],
-                            isfinite(scores->value[i]) ? json_real(scores->value[i]) : json_null());
+    for (int i = 0; i < scores->all_count; i++) /* NaN is no number of JSON's */
+        json_object_set_new(r->scores, scores->all_name[i],
+                            isfinite(scores->all_value[i]) ? json_real(scores->all_value[i])
+                                                           : json_null());
     for (size_t i = 0; i < r->error_count; i++) {
         report_error *e = &r->errors[i];
         const char *file = cornu_data_sample_file(data, r->split, e->sample);

@@ -59,7 +59,7 @@ cornu_status report_draw(const cornu_report *r, canvas *out);
 /* ---- the history of a training, one row an epoch (history.c) ---- */
 
 /* Loss and metrics, the same of the validation, learning_rate, seconds. */
-#define HISTORY_COLUMNS_MAX (2 * (CORNU_METRICS_MAX + 1) + 2)
+#define HISTORY_COLUMNS_MAX (2 * (CORNU_ALL_METRICS_MAX + 1) + 2)
 
 /* Copies the names. */
 cornu_status history_open(const char *const *names, int columns, cornu_history **out);

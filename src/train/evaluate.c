@@ -8,23 +8,26 @@
 #include <cornu/report.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- scores ------------------------------------------------------------------------------ */
 
 void scores_open(const cornu_model *model, cornu_scores *scores)
 {
-    *scores =
-        (cornu_scores){.size = sizeof *scores, .count = model->metric_count + 1, .name[0] = "loss"};
+    const int count = model->metric_count + 1;
+    *scores = (cornu_scores){.size = sizeof *scores, .all_count = count, .all_name[0] = "loss"};
+    scores->count = count < CORNU_METRICS_MAX + 1 ? count : CORNU_METRICS_MAX + 1;
     for (int i = 0; i < model->metric_count; i++)
-        scores->name[i + 1] = metric_name(&model->metrics[i]);
-    for (int i = 0; i < scores->count; i++)
-        scores->value[i] = NAN;
+        scores->all_name[i + 1] = metric_name(&model->metrics[i]);
+    memcpy(scores->name, scores->all_name, sizeof scores->name);
+    scores_from_sums(NULL, 0, scores);
 }
 
 void scores_from_sums(const double *sums, int64_t samples, cornu_scores *scores)
 {
-    for (int i = 0; i < scores->count; i++)
-        scores->value[i] = samples > 0 ? sums[i] / (double)samples : NAN;
+    for (int i = 0; i < scores->all_count; i++)
+        scores->all_value[i] = samples > 0 ? sums[i] / (double)samples : NAN;
+    memcpy(scores->value, scores->all_value, sizeof scores->value);
 }
 
 void results_sums(const step_results *results, int metric_count, double *sums)
@@ -52,7 +55,7 @@ static cornu_status read_scores(evaluating *run, bool reset, step_results *resul
 {
     double sums[MODEL_METRICS_MAX + 1];
     TRY(session_results(run->session, results, reset));
-    results_sums(results, run->scores->count - 1, sums);
+    results_sums(results, run->scores->all_count - 1, sums);
     scores_from_sums(sums, results->samples, run->scores);
     return CORNU_OK;
 }
@@ -125,7 +128,7 @@ static bool is_own(const evaluating *run, int64_t step)
 static cornu_status add_all(evaluating *run)
 {
     cornu_ranks *ranks = run->e->ranks;
-    int count = cornu_ranks_count(ranks), scores = run->scores->count;
+    int count = cornu_ranks_count(ranks), scores = run->scores->all_count;
     size_t size = (size_t)run->capacity * sizeof *run->each;
     double sums[MODEL_METRICS_MAX + 1] = {0}, of_step[MODEL_METRICS_MAX + 1];
     int64_t samples = 0;

@@ -31,11 +31,11 @@ static void name_logs(fit_run *run)
     fit_logs *logs = &run->state.logs;
     scores_open(run->state.model, &run->scores);
     scores_open(run->state.model, &run->validation_scores);
-    run->state.step_logs = run->scores.count;
-    for (int i = 0; i < run->scores.count; i++)
-        logs->name[logs->count++] = run->scores.name[i];
-    for (int i = 0; run->validates && i < run->scores.count; i++) {
-        snprintf(run->val_names[i], sizeof run->val_names[i], "val_%s", run->scores.name[i]);
+    run->state.step_logs = run->scores.all_count;
+    for (int i = 0; i < run->scores.all_count; i++)
+        logs->name[logs->count++] = run->scores.all_name[i];
+    for (int i = 0; run->validates && i < run->scores.all_count; i++) {
+        snprintf(run->val_names[i], sizeof run->val_names[i], "val_%s", run->scores.all_name[i]);
         logs->name[logs->count++] = run->val_names[i];
     }
     logs->name[logs->count++] = "learning_rate";

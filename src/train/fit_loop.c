@@ -143,8 +143,8 @@ static cornu_status report_step(fit_run *run)
         o->on_step(o->user, &progress);
     }
     run->state.step_loss = results.last_loss;
-    memcpy(run->state.logs.value, run->scores.value,
-           (size_t)run->scores.count * sizeof *run->scores.value);
+    memcpy(run->state.logs.value, run->scores.all_value,
+           (size_t)run->scores.all_count * sizeof *run->scores.all_value);
     run->state.model->training.position.seconds =
         epoch_seconds(run); /* a callback may save the model */
     return callbacks_run(run->state.callbacks, CALLBACK_STEP_END, &run->state);
@@ -368,10 +368,10 @@ static cornu_status run_steps(fit_run *run)
 static void fill_logs(fit_run *run)
 {
     fit_logs *logs = &run->state.logs;
-    int n = run->scores.count;
-    memcpy(logs->value, run->scores.value, (size_t)n * sizeof *logs->value);
+    int n = run->scores.all_count;
+    memcpy(logs->value, run->scores.all_value, (size_t)n * sizeof *logs->value);
     for (int i = 0; run->validates && i < n; i++)
-        logs->value[n + i] = run->validates_now ? run->validation_scores.value[i] : NAN;
+        logs->value[n + i] = run->validates_now ? run->validation_scores.all_value[i] : NAN;
     logs->value[logs->count - 1] = run->learning_rate;
 }
 

@@ -16,12 +16,14 @@ static plot curves;
 
 static void add(int64_t epoch, double loss, double accuracy, double val_loss, double val_accuracy)
 {
-    cornu_scores s = {
-        .size = sizeof s, .count = 2, .name = {"loss", "accuracy"}, .value = {loss, accuracy}};
+    cornu_scores s = {.size = sizeof s,
+                      .all_count = 2,
+                      .all_name = {"loss", "accuracy"},
+                      .all_value = {loss, accuracy}};
     cornu_scores v = {.size = sizeof v,
-                      .count = 2,
-                      .name = {"loss", "accuracy"},
-                      .value = {val_loss, val_accuracy}};
+                      .all_count = 2,
+                      .all_name = {"loss", "accuracy"},
+                      .all_value = {val_loss, val_accuracy}};
     plot_add(&curves, &(cornu_progress){
                           .epoch = epoch, .scores = &s, .validation = isnan(val_loss) ? NULL : &v});
 }

@@ -133,8 +133,10 @@ static void an_answer_has_a_line_of_its_own_and_ends_the_drawing(void **state)
 static void long_runs_say_what_is_left_of_them(void **state)
 {
     static const double unknown = NAN;
-    static const cornu_scores scores = {
-        .size = sizeof scores, .count = 2, .name = {"loss", "accuracy"}, .value = {1.0006, 0.5012}};
+    static const cornu_scores scores = {.size = sizeof scores,
+                                        .all_count = 2,
+                                        .all_name = {"loss", "accuracy"},
+                                        .all_value = {1.0006, 0.5012}};
     static const struct {
         double left, error;
         bool at_most;
@@ -177,7 +179,7 @@ static void a_plot_moves_down_with_the_epochs(void **state)
 {
     progress p;
     static plot curves;
-    cornu_scores s = {.size = sizeof s, .count = 1, .name = {"loss"}, .value = {2}};
+    cornu_scores s = {.size = sizeof s, .all_count = 1, .all_name = {"loss"}, .all_value = {2}};
     cornu_progress now = {.epochs = 2, .step = 5, .steps = 5, .seconds = 1, .scores = &s};
     assert_int_equal(open_terminal(state), 0);
     progress_open(&p, false);
@@ -206,7 +208,7 @@ static void a_plot_stays_above_what_others_print(void **state)
 {
     progress p;
     static plot curves;
-    cornu_scores s = {.size = sizeof s, .count = 1, .name = {"loss"}, .value = {2}};
+    cornu_scores s = {.size = sizeof s, .all_count = 1, .all_name = {"loss"}, .all_value = {2}};
     cornu_progress now = {.epochs = 3, .step = 5, .steps = 5, .seconds = 1, .scores = &s};
     assert_int_equal(open_terminal(state), 0);
     progress_open(&p, false);

@@ -120,7 +120,7 @@ static const struct {
      "label_smoothing: found 0.1; expected 0.0"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [acuracy]}"),
      "compile.metrics[0]: unknown metric \"acuracy\"; did you mean accuracy?"},
-    {COMPILE("{optimizer: sgd, loss: mse, metrics: accuracy}"), "expected a list of at most 8"},
+    {COMPILE("{optimizer: sgd, loss: mse, metrics: accuracy}"), "expected a list of at most 64"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [accuracy, accuracy]}"), "accuracy twice"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [accuracy, {categorical_accuracy: {name: "
              "accuracy}}]}"),

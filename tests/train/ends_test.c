@@ -187,6 +187,69 @@ static void trainer_and_file_have_the_same_bits(void **state)
     cornu_model_close(b);
 }
 
+/* Three outputs with three metrics each: with the losses 12 numbers besides `loss`. */
+static cornu_model *three_outputs(void)
+{
+    cornu_model *m;
+    expect_ok(cornu_model_parse(
+        "model: {input: [8], layers: [{Dense: {units: 4, name: a}}, {Dense: {units: 3, name: b}}, "
+        "{Dense: {units: 2, name: c}}], outputs: [a, b, c]}\n"
+        "compile: {optimizer: sgd, loss: mse, metrics: [[mae, mse, binary_accuracy], "
+        "[mae, mse, binary_accuracy], [mae, mse, binary_accuracy]]}\n"
+        "fit: {validation_split: 0.25}\n",
+        "three.yaml", &m));
+    expect_ok(cornu_model_initialize(m, 3));
+    return m;
+}
+
+static void many_metrics_are_all_told(void **state)
+{
+    (void)state;
+    static float x[SAMPLES][8], y[SAMPLES][9];
+    for (int i = 0; i < SAMPLES; i++)
+        for (int k = 0; k < 9; k++) {
+            y[i][k] = (float)((i + k) % 2);
+            if (k < 8)
+                x[i][k] = 0.1f * (float)((i * 3 + k * 5) % 13);
+        }
+    const cornu_arrays all = {.size = sizeof all,
+                              .count = SAMPLES,
+                              .rank = 1,
+                              .shape = {8},
+                              .values = x[0],
+                              .targets = y[0],
+                              .target_size = 9};
+    cornu_data *data;
+    cornu_history *h;
+    cornu_scores scores[2];
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    for (int i = 0; i < 2; i++) {
+        cornu_model *m = three_outputs();
+        const cornu_where where = {.device = i ? "reference" : "cpu", .threads = 1};
+        const cornu_fit_options options = {
+            .size = sizeof options, .epochs = 2, .batch = 8, .where = where};
+        expect_ok(cornu_fit(m, data, &options, &h));
+        assert_int_equal(cornu_history_columns(h), 2 * 13 + 2);
+        assert_true(fabs(value_of(h, 1, "val_c_mse") - value_of(h, 1, "val_c_loss")) < 1e-6);
+        cornu_history_close(h);
+        scores[i] = (cornu_scores){.size = sizeof *scores};
+        const cornu_run_options run = {.size = sizeof run, .where = where, .batch = 8};
+        expect_ok(cornu_evaluate(m, data, &run, &scores[i]));
+        assert_int_equal(scores[i].count, 9);
+        assert_int_equal(scores[i].all_count, 13);
+        assert_string_equal(scores[i].all_name[12], "c_binary_accuracy");
+        for (int k = 0; k < 13; k++)
+            assert_true(fabs(scores[i].all_value[k] - scores[0].all_value[k]) < 1e-5);
+        assert_true(fabs(scores[i].all_value[11] - scores[i].all_value[3]) < 1e-6);
+        assert_memory_equal(scores[i].value, scores[i].all_value, sizeof scores[i].value);
+        cornu_scores old = {.size = offsetof(cornu_scores, all_count)};
+        expect_ok(cornu_evaluate(m, data, &run, &old));
+        assert_int_equal(old.count, 9);
+        cornu_model_close(m);
+    }
+    cornu_data_close(data);
+}
+
 static const char *const encoder =
     "model: {input: [8], layers: [{Model: {name: encoder, layers: ["
     "{Dense: {units: 5, activation: relu, name: h}}, {Dense: {units: 2, name: z}}%s], outputs: "
@@ -307,6 +370,7 @@ int main(void)
                                         scratch_close),
         cmocka_unit_test_setup_teardown(trainer_and_file_have_the_same_bits, scratch_open,
                                         scratch_close),
+        cmocka_unit_test(many_metrics_are_all_told),
         cmocka_unit_test(outputs_that_nothing_reads_change_nothing),
         cmocka_unit_test(other_data_are_refused_by_name),
     };

@@ -40,7 +40,7 @@ typedef struct cuda_step {
 typedef struct cuda_results {
     int64_t samples;
     double loss;
-    double metrics[16];
+    double metrics[64];
     double last_loss;
     int32_t not_finite, padding;
 } cuda_results;

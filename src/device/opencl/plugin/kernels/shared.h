@@ -31,7 +31,7 @@ enum {
     RESULT_LOSS,    /* mean loss times batch */
     RESULT_MEAN,    /* mean loss */
     RESULT_METRICS, /* and up to RESULT_METRICS_MOST in all: row sums by slot */
-    RESULT_METRICS_MOST = 16,
+    RESULT_METRICS_MOST = 64,
     RESULT_FLOATS = 2 * (RESULT_METRICS + RESULT_METRICS_MOST)
 };
 
