@@ -142,18 +142,12 @@ cornu_status model_call_name(const cornu_model *m, const char *of, int number, c
     return status;
 }
 
-enum { LAYER_NAME_MAX = 200, LAYER_PATH_MAX = 400 };
+enum { LAYER_PATH_MAX = 400 };
 
 cornu_status model_chosen_name(const cornu_model *m, const char *name, const doc *at, char **out)
 {
-    size_t length = strlen(name);
     *out = NULL;
-    if (length == 0 || length > LAYER_NAME_MAX || strchr(name, '/'))
-        return doc_fail(at, "found layer name \"%.60s\"; expected 1 to %d characters without /",
-                        name, LAYER_NAME_MAX);
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)name[i] < ' ')
-            return doc_fail(at, "found a control character in a layer name; expected text");
+    TRY(name_check(at, "layer name", name));
     TRY(full_name(m, name, out));
     cornu_status status = CORNU_OK;
     if (strlen(*out) > LAYER_PATH_MAX)
@@ -255,7 +249,7 @@ static cornu_status check_input_shape(const cornu_model *m, const doc *at, const
 
 void model_take_end(cornu_model *m, const int *nodes, int count)
 {
-    model_forget_keys(m);
+    model_forget_output_keys(m);
     for (int i = 0; !m->outputs_chosen && i < count; i++)
         m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
     if (!m->outputs_chosen)
@@ -270,8 +264,10 @@ static void add_end(cornu_model *m, const layer *l)
     const int last = m->node_count - 1;
     if (m->within >= 0)
         return;
-    if (layer_is_input(l->kind))
+    if (layer_is_input(l->kind)) {
+        model_forget_input_keys(m);
         m->inputs[m->input_count++] = last;
+    }
     model_take_end(m, &last, 1);
 }
 
@@ -548,10 +544,10 @@ static cornu_status last_node(const cornu_model *m, const doc *at, int *out)
 static cornu_status find_nodes(const cornu_model *m, const doc *const *names, int count,
                                const char *reader, int *nodes)
 {
-    char before[LAYER_NAME_MAX + 32] = "";
+    char before[NAME_LENGTH_MAX + 32] = "";
     if (reader)
         snprintf(before, sizeof before, " before this one%s%.*s%s", *reader ? " (" : "",
-                 LAYER_NAME_MAX, reader, *reader ? ")" : "");
+                 NAME_LENGTH_MAX, reader, *reader ? ")" : "");
     for (int i = 0; i < count; i++)
         TRY(find_node(m, names[i], before, &nodes[i]));
     return CORNU_OK;

@@ -148,6 +148,11 @@ int name_nearest(const char *name, const char *const *names, int count);
 cornu_status name_fail(const doc *at, const char *what, const char *name, const char *const *names,
                        int count);
 
+/* Fail where a name is too long or empty, or has a character that a part of a path cannot have;
+   `what` it is: "layer name". */
+enum { NAME_LENGTH_MAX = 200 };
+cornu_status name_check(const doc *at, const char *what, const char *name);
+
 /* The message where a list of layers has none called `name`: `found no layer "NAME"WHERE; did you
    mean A?`, or the names that there are. */
 void name_tell_layer(text *out, const char *name, const char *where, const char *const *names,

@@ -1,5 +1,6 @@
 /* The names of inputs and outputs that Keras has in dictionaries. */
 #include "base/memory.h"
+#include "model/config.h"
 #include "model/model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,24 +12,16 @@ static void keys_free(char **keys)
     free(keys);
 }
 
-void model_forget_keys(cornu_model *m)
+void model_forget_input_keys(cornu_model *m)
 {
     keys_free(m->input_keys);
-    keys_free(m->output_keys);
-    m->input_keys = m->output_keys = NULL;
+    m->input_keys = NULL;
 }
 
-static cornu_status check_key(const doc *entry)
+void model_forget_output_keys(cornu_model *m)
 {
-    enum { LENGTH_MAX = 200 };
-    const size_t length = strlen(entry->key);
-    bool printable = true;
-    for (size_t i = 0; i < length; i++)
-        printable = printable && (unsigned char)entry->key[i] >= ' ' && entry->key[i] != '/';
-    if (length > 0 && length <= LENGTH_MAX && printable)
-        return CORNU_OK;
-    return doc_fail(entry, "found the name \"%.60s\"; expected 1 to %d characters without /",
-                    entry->key, LENGTH_MAX);
+    keys_free(m->output_keys);
+    m->output_keys = NULL;
 }
 
 static cornu_status set_keys(const doc *const *entries, int count, char ***keys)
@@ -37,7 +30,7 @@ static cornu_status set_keys(const doc *const *entries, int count, char ***keys)
     cornu_status status;
     TRY(memory_new((size_t)count + 1, sizeof *copy, "names", &copy));
     for (int i = 0; i < count; i++) {
-        TRY_GOTO(check_key(entries[i]));
+        TRY_GOTO(name_check(entries[i], "key", entries[i]->key));
         TRY_GOTO(memory_copy_string(entries[i]->key, &copy[i]));
     }
     keys_free(*keys);

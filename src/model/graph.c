@@ -189,7 +189,7 @@ cornu_status model_choose_outputs(cornu_model *m, const doc *at, const int *node
     TRY(model_check_open(m, at));
     TRY(model_check_outputs(m, at, nodes, count));
     TRY(model_check_row(m, at, nodes, count));
-    model_forget_keys(m);
+    model_forget_output_keys(m);
     for (int i = 0; i < count; i++)
         m->outputs[i] = (model_output){.node = nodes[i], .weight = 1};
     m->output_count = count;

@@ -57,7 +57,8 @@ void model_free(cornu_model *m)
     model_truncate_variables(m, 0);
     free(m->variables);
     classes_free(m->class_names, m->class_count);
-    model_forget_keys(m);
+    model_forget_input_keys(m);
+    model_forget_output_keys(m);
     doc_free(m->recipe);
     doc_free(m->own_data);
     training_state_free(&m->training);

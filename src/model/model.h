@@ -348,7 +348,9 @@ static inline const char *model_input_name(const cornu_model *m, int input)
 /* Name the inputs, or the outputs, by the keys of these `count` entries. */
 cornu_status model_set_input_keys(cornu_model *m, const doc *const *entries, int count);
 cornu_status model_set_output_keys(cornu_model *m, const doc *const *entries, int count);
-void model_forget_keys(cornu_model *m);
+/* Whoever changes inputs, or outputs, makes them forget their keys. */
+void model_forget_input_keys(cornu_model *m);
+void model_forget_output_keys(cornu_model *m);
 /* The shapes of one input and of one output, without the batch. */
 static inline const shape *model_input_shape(const cornu_model *m, int input)
 {

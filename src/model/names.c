@@ -210,3 +210,15 @@ cornu_status name_split(const doc *d, const char *what, const char **name, const
     }
     return CORNU_OK;
 }
+
+cornu_status name_check(const doc *at, const char *what, const char *name)
+{
+    const size_t length = strlen(name);
+    if (length == 0 || length > NAME_LENGTH_MAX || strchr(name, '/'))
+        return doc_fail(at, "found %s \"%.60s\"; expected 1 to %d characters without /", what, name,
+                        NAME_LENGTH_MAX);
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < ' ')
+            return doc_fail(at, "found a control character in the %s; expected text", what);
+    return CORNU_OK;
+}

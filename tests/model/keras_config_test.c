@@ -139,6 +139,8 @@ static void dictionaries_name_inputs_and_outputs(void **state)
     cornu_free(config);
     must(cornu_model_name_outputs(m, "v"));
     assert_string_equal(model_output_name(m, 0), "v");
+    assert_string_equal(model_input_name(m, 0), "x"); /* the inputs stay as they were */
+    must(cornu_model_add(m, "InputLayer", "{shape: [2], name: more}"));
     assert_string_equal(model_input_name(m, 0), "in");
     cornu_model_close(m);
 }

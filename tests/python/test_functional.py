@@ -249,7 +249,7 @@ def test_a_model_is_called_on_a_dictionary(pairs):
     ("x: found nothing for the input 'right'", lambda m, x: m.predict({"left": x["left"]})),
     ("y: found 'u'; the model's outputs are yy, zz", lambda m, x: m.evaluate(x, {"u": 0, "v": 0})),
     ("loss.u: found no output of this name; the model has yy, zz", lambda m, x: m.compile("sgd", loss={"u": "mse", "v": "mse"})),
-    ('found the name "a/b"; expected 1 to 200 characters without /',
+    ('found key "a/b"; expected 1 to 200 characters without /',
      lambda m, x: keras.Model(m.input, {"a/b": m.output["yy"]}).predict(x)),
 ])
 def test_a_wrong_name_is_told(pairs, text, use):
