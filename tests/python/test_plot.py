@@ -75,3 +75,22 @@ def test_pictures_are_drawn_by_graphviz(model, tmp_path, graphviz):
 def test_wrong_uses_say_why(model, error, text, use):
     with pytest.raises(error, match=text):
         use(model)
+
+
+def test_models_within_are_clusters_of_their_layers():
+    L = keras.layers
+    seen = keras.Input((4,), name="seen")
+    stem = keras.Sequential([keras.Input((4,)), L.Dense(3, name="first"), L.Dense(4, name="second")], name="stem")
+    encoder = keras.Model(seen, [L.Dense(2, name="left")(stem(seen)), L.Dense(2, name="right")(seen)], name="encoder")
+    begin = keras.Input((4,), name="begin")
+    left, right = encoder(begin)
+    model = keras.Model(begin, L.Add(name="sum")([left, right]))
+    text = keras.utils.model_to_dot(model, expand_nested=True).to_string()
+    assert re.findall(r"subgraph \w+ {\nlabel=(.*?);", text) == ['"encoder"', '"stem"']
+    names = {number: name for number, name in re.findall(r"(layer_\w+) \[.*?<b>(\w+)</b> \(", text)}
+    edges = {tuple(names[end] for end in edge) for edge in re.findall(r"(\w+) -> (\w+);", text)}
+    assert edges == {("begin", "seen"), ("seen", "first"), ("first", "second"), ("second", "left"), ("seen", "right"),
+                     ("left", "sum"), ("right", "sum")}
+    assert text.count("{") == text.count("}") and len(names) == 7
+    plain = keras.utils.model_to_dot(model).to_string()
+    assert "subgraph" not in plain and "<b>encoder</b> (Functional)" in plain

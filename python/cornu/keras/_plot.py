@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 
+from ._network import Network
 from ._tensors import Graph
 from ._tf2 import takes
 
@@ -61,12 +62,31 @@ def _shape_of(tensors: list):
     return shapes[0] if len(shapes) == 1 else shapes
 
 
-def _edges(model, calls: dict) -> list[tuple[int, int]]:
-    """Pairs of layers' numbers: the second reads the output of the first."""
-    numbers = {layer: number for number, layer in enumerate(model._members())}
-    found = [(t._keras_history.operation, numbers[layer]) for layer in model._members() for node in calls[layer]
-             for t in node.input_tensors]
-    return list(dict.fromkeys((numbers[source], reader) for source, reader in found if source in numbers))
+def _end_of(layer, index: int):
+    """The layer whose output is that of a call: of a model that is expanded, one within it."""
+    while isinstance(layer, Network):
+        layer, _, index = layer.outputs[index]._keras_history
+    return layer
+
+
+def _begin_of(layer, index: int):
+    """The layer that takes input number `index` of a call: of a Functional its InputLayer, of a Sequential its first."""
+    while isinstance(layer, Network):
+        layer = layer.layers[0] if layer._is_line else layer.inputs[index]._keras_history.operation
+    return layer
+
+
+def _edges(model, calls: dict, names: dict, expand_nested: bool) -> list[str]:
+    """The second layer of each reads the output of the first."""
+    found = []
+    for layer in model._members():
+        for node in calls[layer]:
+            for number, tensor in enumerate(node.input_tensors):
+                source, _, index = tensor._keras_history
+                ends = (_end_of(source, index), _begin_of(layer, number)) if expand_nested else (source, layer)
+                if ends[0] in names:  # a Sequential's input is not drawn
+                    found.append(f"{names[ends[0]]} -> {names[ends[1]]};")
+    return list(dict.fromkeys(found))
 
 
 def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_activation: bool,
@@ -90,6 +110,22 @@ def _label(layer, shapes: tuple | None, show_dtype: bool, show_name: bool, show_
     return f'<<table border="0" cellborder="1" bgcolor="black" cellpadding="10">{"".join(rows)}</table>>'
 
 
+def _level(model, prefix: str, names: dict, expand_nested: bool, show_shapes: bool, shown: tuple) -> list[str]:
+    """The lines of a model's layers, and of models within it as clusters of theirs; names[layer] gets each one's name."""
+    calls, lines = _calls(model), []
+    for i, layer in enumerate(model._members()):
+        number = f"{prefix}{i}"
+        if expand_nested and isinstance(layer, Network):
+            inner = _level(layer, f"{number}_", names, expand_nested, show_shapes, shown)
+            lines += [f"subgraph cluster_{number} {{", f"label={json.dumps(layer.name)}; labeljust=l; style=dashed;", *inner, "}"]
+            continue
+        node = calls[layer][0]
+        shapes = tuple(map(_shape_of, (node.input_tensors or node.output_tensors, node.output_tensors)))
+        names[layer] = f"layer_{number}"
+        lines.append(f"layer_{number} [label={_label(layer, shapes if show_shapes else None, *shown)}];")
+    return lines + _edges(model, calls, names, expand_nested)
+
+
 @takes(layer_range=(None,))
 def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=True, rankdir="TB", expand_nested=False,
                  dpi=200, subgraph=False, show_layer_activations=False, show_trainable=False, splines="ortho") -> Dot:
@@ -100,17 +136,11 @@ def model_to_dot(model, show_shapes=False, show_dtype=False, show_layer_names=Tr
         raise ValueError(f"model_to_dot: rankdir: found {rankdir!r}; expected 'TB', 'LR', 'BT' or 'RL'")
     if not model.built:
         raise ValueError(f"{model.name}: found a model that is not built; expected build() or fit before")
-    calls = _calls(model)
     lines = [f"digraph {json.dumps(model.name)} {{",
              f"graph [rankdir={rankdir}, concentrate=true, dpi={int(dpi)}, splines={json.dumps(str(splines))}];",
              'node [shape=plain, fontname="Helvetica"];']
-    for i, layer in enumerate(model._members()):
-        node = calls[layer][0]
-        shapes = tuple(map(_shape_of, (node.input_tensors or node.output_tensors, node.output_tensors)))
-        label = _label(layer, shapes if show_shapes else None, show_dtype, show_layer_names, show_layer_activations,
-                       show_trainable)
-        lines.append(f"layer_{i} [label={label}];")
-    lines += [f"layer_{source} -> layer_{reader};" for source, reader in _edges(model, calls)]
+    lines += _level(model, "", {}, expand_nested, show_shapes, (show_dtype, show_layer_names, show_layer_activations,
+                                                                show_trainable))
     return Dot("\n".join(lines) + "\n}\n")
 
 

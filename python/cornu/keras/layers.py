@@ -316,9 +316,9 @@ class Layer(Configured):
 
 
 def check_training(operation, training) -> None:
-    """The layers that compute otherwise in training do so in fit alone."""
+    """The layers that compute otherwise in training do so in fit alone; training=False changes nothing there in Keras, either."""
     differing = [o.name for o in operation._owners() if o._row["class_name"] in ("BatchNormalization", "Dropout")]
-    if training is not None and differing:
+    if training and differing:
         raise NotImplementedError(f"{operation.name}: called with training={training!r} is not in cornu: {differing[0]} trains "
                                   f"in fit, and nowhere else; expected a call without it")
 
