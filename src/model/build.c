@@ -86,7 +86,7 @@ typedef struct layer_common {
     shape input_shape;
 } layer_common;
 
-#define SIZES .minimum = 1, .maximum = 1e9, .flags = CONFIG_ALIAS
+#define SIZES .minimum = 1, .maximum = 1e9, .flags = CONFIG_OPEN | CONFIG_ALIAS
 
 static const config_field common_fields[] = {
     OPTION(STRING, layer_common, name, .flags = 0),
@@ -240,7 +240,7 @@ static cornu_status check_input_shape(const cornu_model *m, const doc *at, const
                                       const int *inputs, int count)
 {
     char found[128], expected[128];
-    if (said->rank == 0 || count == 0 || shape_equal(said, &m->nodes[inputs[0]].out))
+    if (said->rank == 0 || count == 0 || shape_fits(said, &m->nodes[inputs[0]].out))
         return CORNU_OK;
     return doc_fail(at, "found input shape %s; expected that of the layer before, %s",
                     shape_show(said, false, found),
@@ -693,8 +693,11 @@ cornu_status model_add_input_on(cornu_model *m, const doc *at, const char *name,
     cornu_status status;
     size_t used = (size_t)snprintf(option, sizeof option, "{shape: [");
     for (int i = 0; i < input->rank; i++)
-        used += (size_t)snprintf(option + used, sizeof option - used, "%s%lld", i ? ", " : "",
-                                 (long long)input->dim[i]);
+        used +=
+            (size_t)(input->dim[i] == 0
+                         ? snprintf(option + used, sizeof option - used, "%snull", i ? ", " : "")
+                         : snprintf(option + used, sizeof option - used, "%s%lld", i ? ", " : "",
+                                    (long long)input->dim[i]));
     used += (size_t)snprintf(option + used, sizeof option - used, "]}");
     TRY_GOTO(doc_parse(option, used, "input", &options));
     TRY_GOTO(append(m, "InputLayer", at, name, options, nodes, count));

@@ -273,7 +273,10 @@ static cornu_status read_dimensions(const config_field *f, const doc *d, int fir
         if (out->rank == SHAPE_MAX - 1)
             return doc_fail(d, "found %d dimensions; expected at most %d", d->count - first,
                             SHAPE_MAX - 1);
-        if (!get_int(f, d->items[i], &out->dim[out->rank++]))
+        int64_t *dim = &out->dim[out->rank++];
+        if ((f->flags & CONFIG_OPEN) && d->items[i]->type == DOC_NULL)
+            *dim = 0;
+        else if (!get_int(f, d->items[i], dim))
             return doc_fail_found(d->items[i], wanted(f, "a whole number", buffer));
     }
     return CORNU_OK;
@@ -513,7 +516,7 @@ static json_t *shape_to_json(const shape *s, bool batch)
     if (batch)
         json_array_append_new(list, json_null());
     for (int i = 0; list && i < s->rank; i++)
-        json_array_append_new(list, json_integer(s->dim[i]));
+        json_array_append_new(list, s->dim[i] == 0 ? json_null() : json_integer(s->dim[i]));
     return list;
 }
 

@@ -42,7 +42,8 @@ enum {
     CONFIG_ABOVE = 4,    /* must be greater than `minimum`, not equal */
     CONFIG_BELOW = 8,    /* must be less than `maximum`, not equal */
     CONFIG_ALIAS = 16,   /* another spelling: read, never written, not listed in messages */
-    CONFIG_ARGUMENT = 32 /* Keras has it in the call, not in the configuration */
+    CONFIG_ARGUMENT = 32, /* Keras has it in the call, not in the configuration */
+    CONFIG_OPEN = 64     /* null is a dimension of a shape: any size, stored as 0 */
 };
 
 enum { CONFIG_NUMBERS_MAX = 33 };

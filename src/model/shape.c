@@ -45,9 +45,12 @@ bool shape_equal_but_ones(const shape *a, const shape *b)
 char *shape_show(const shape *s, bool batch, char *text)
 {
     size_t used = (size_t)snprintf(text, SHOWN_MAX, "(%s", batch ? "None" : "");
-    for (int i = 0; i < s->rank && used < SHOWN_MAX; i++)
-        used += (size_t)snprintf(text + used, SHOWN_MAX - used, "%s%" PRId64,
-                                 batch || i > 0 ? ", " : "", s->dim[i]);
+    for (int i = 0; i < s->rank && used < SHOWN_MAX; i++) {
+        const char *before = batch || i > 0 ? ", " : "";
+        used += (size_t)(s->dim[i] == 0 ? snprintf(text + used, SHOWN_MAX - used, "%sNone", before)
+                                        : snprintf(text + used, SHOWN_MAX - used, "%s%" PRId64,
+                                                   before, s->dim[i]));
+    }
     /* Python writes a tuple of one with a comma; Keras's tables do not. */
     if (used < SHOWN_MAX)
         snprintf(text + used, SHOWN_MAX - used, ")");

@@ -37,6 +37,17 @@ static inline bool shape_equal(const shape *a, const shape *b)
     return true;
 }
 
+/* Is `found` a shape such as `open`, of which dimensions that are 0 may have any size? */
+static inline bool shape_fits(const shape *open, const shape *found)
+{
+    if (open->rank != found->rank)
+        return false;
+    for (int i = 0; i < open->rank; i++)
+        if (open->dim[i] != 0 && open->dim[i] != found->dim[i])
+            return false;
+    return true;
+}
+
 /* Make *out the shape of *out and x element by element. As in Keras, shapes of different ranks end
    at the same dimension, and a dimension of 1 repeats its elements. False: they do not fit. */
 bool shape_broadcast(const shape *x, shape *out);

@@ -150,6 +150,38 @@ static void assert_survives(const char *recipe)
     cornu_model_close(same);
 }
 
+/* An inner model that takes any height and width, called on pictures of two sizes. */
+#define ANY_SIZE(channels, second)                                                                \
+    "model: {class_name: Functional, config: {name: m, layers: ["                                 \
+    "{class_name: InputLayer, config: {batch_shape: [null, 8, 8, 3], name: a}, inbound_nodes: "   \
+    "[]}, {class_name: InputLayer, config: {batch_shape: [" second                                \
+    ", 3], name: b}, inbound_nodes: []}, {class_name: Sequential, config: {name: s, layers: "     \
+    "[{class_name: InputLayer, config: {batch_shape: [null, null, null, " channels                \
+    "], name: i}}, {class_name: Conv2D, config: {filters: 2, kernel_size: 3, name: c}}, "         \
+    "{class_name: GlobalAveragePooling2D, config: {name: g}}]}, inbound_nodes: [[[a, 0, 0, {}]]," \
+    " [[b, 0, 0, {}]]]}, {class_name: Add, config: {name: t}, inbound_nodes: [[[s, 1, 0, {}], "   \
+    "[s, 2, 0, {}]]]}], input_layers: [[a, 0, 0], [b, 0, 0]], output_layers: [[t, 0, 0]]}}\n"
+
+static void a_model_within_takes_any_size(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(ANY_SIZE("3", "null, 6, 5"));
+    char *config;
+    assert_int_equal(m->weight_count, 2);
+    assert_int_equal(node_of(m, "s/c")->out.dim[0], 6);
+    assert_int_equal(node_of(m, "s/call_2/c")->out.dim[0], 4);
+    assert_int_equal(node_of(m, "s/call_2/c")->out.dim[1], 3);
+    must(cornu_model_config(m, &config));
+    assert_non_null(strstr(config, "\"batch_shape\": [null, null, null, 3]"));
+    cornu_free(config);
+    cornu_model_close(m);
+    assert_survives(ANY_SIZE("3", "null, 6, 5"));
+    must_refuse(ANY_SIZE("4", "null, 6, 5"), "test.yaml",
+                "found an input of shape (None, 8, 8, 3); expected (None, None, None, 4)");
+    must_refuse(ANY_SIZE("3", "null, null, 5"), "test.yaml",
+                "found the shape (None, None, 5, 3) of a sample; expected numbers alone");
+}
+
 static void models_within_models_survive_keras_json(void **state)
 {
     (void)state;
@@ -449,6 +481,7 @@ int main(void)
         cmocka_unit_test(calls_of_a_model_within_repeat_those_within_it),
         cmocka_unit_test(the_inputs_of_a_model_within_have_names_of_their_own),
         cmocka_unit_test(a_call_has_another_name_than_the_layers_within),
+        cmocka_unit_test(a_model_within_takes_any_size),
         cmocka_unit_test(models_within_models_survive_keras_json),
         cmocka_unit_test(calls_are_counted_as_keras_does),
         cmocka_unit_test(a_model_of_one_input_is_called_on_a_dictionary),

@@ -120,7 +120,7 @@ MAKE = [
     (ValueError, "rate", lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dropout(1.5)])),
     (ValueError, "window", lambda: keras.Sequential([keras.Input((3, 3, 1)), keras.layers.Conv2D(2, 5)])),
     (ValueError, "shape", lambda: keras.Input()),
-    (ValueError, "shape", lambda: keras.Input((None, 3))),
+    (ValueError, "shape", lambda: keras.Input((0, 3))),
     (ValueError, "input shape", lambda: keras.Sequential([keras.layers.Dense(3)]).summary()),
     (ValueError, "layers", lambda: keras.Sequential().build((None, 3))),
     (ValueError, "compiled", lambda: keras.Sequential([keras.layers.Dense(3)]).fit(X, Y)),

@@ -129,3 +129,15 @@ def test_a_network_has_at_most_1000_calls():
     assert keras.Model(x, y).predict(np.ones((1, 1), "float32"), verbose=0) == 1
     with pytest.raises(ValueError, match="found more than 1000 calls of layers"):
         keras.Model(x, layer(y)).predict(np.ones((1, 1), "float32"), verbose=0)
+
+
+def test_a_call_with_training_false_is_one_without():
+    losses = []
+    for training in ({}, {"training": False}):
+        keras.utils.set_random_seed(4)
+        seen, begin = keras.Input((5,)), keras.Input((5,))
+        inner = keras.Model(seen, L.Dropout(0.5)(L.BatchNormalization()(seen), **training))
+        model = keras.Model(begin, L.Dense(3, activation="softmax")(inner(begin, **training)))
+        model.compile("sgd", "sparse_categorical_crossentropy")
+        losses.append(model.fit(X, Y, batch_size=8, shuffle=False, verbose=0).history["loss"])
+    assert losses[0] == losses[1]

@@ -27,6 +27,9 @@ def array_of(value, what: str) -> np.ndarray:
 
 def inputs_of(model, x, what: str) -> np.ndarray:
     """Samples as the model takes them, which is built for them where it is not yet."""
+    if model.built and model._is_open:
+        one = next(iter(x.values())) if isinstance(x, dict) and len(x) == 1 else x
+        model._take_sizes(np.shape(one)[1:])
     ends = [] if model._handle is None else model._handle.ends()[0]
     if isinstance(x, dict) and not ends:
         raise ValueError(f"{what}: found a dictionary, and a model that has no inputs yet; expected one array")

@@ -3,7 +3,7 @@ from typing import Any, Callable
 
 from .._tables import plain
 from . import _operations
-from ._network import Calls, Network, config_of, described
+from ._network import Calls, Network, config_of, described, fits
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
 from .layers import InputLayer
 
@@ -38,17 +38,27 @@ class GraphNetwork(Network):
 
     def build(self, input_shape=None) -> None:
         """Check the shape of its samples; its weights are there."""
-        if input_shape is not None and tuple(input_shape)[1:] != self.inputs[0].sample:
+        if input_shape is not None:
+            self._take_sizes(tuple(input_shape)[1:])
+        self._want_sizes()
+        if input_shape is not None and not fits(self.inputs[0].sample, tuple(input_shape)[1:]):
             raise ValueError(f"{self.name}: found input_shape {tuple(input_shape)}; expected {self.inputs[0].shape}, for which "
                              f"it was built")
 
     def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The shapes of its outputs, where it is called as a layer."""
         expected = [t.sample for t in self.inputs]
-        if samples != expected:
+        if len(samples) != len(expected) or not all(map(fits, expected, samples)):
             raise ValueError(f"{owner}: found inputs of shapes {', '.join(map(str, samples))} for {self.name}; expected "
                              f"{', '.join(map(str, expected))}")
-        return [t.sample for t in self.outputs]
+        if samples == expected:
+            return [t.sample for t in self.outputs]
+        made = {t._keras_history: sample for t, sample in zip(self.inputs, samples)}
+        for node in self._graph.in_order():
+            if not node.is_input:
+                own = node.operation._settle([made[t._keras_history] for t in node.input_tensors], owner)
+                made.update({t._keras_history: sample for t, sample in zip(node.output_tensors, own)})
+        return [made[t._keras_history] for t in self.outputs]
 
     @property
     def call_names(self) -> list[str]:
@@ -109,7 +119,7 @@ class GraphNetwork(Network):
 
     def _expand(self, sources: list, listed: bool, calls: Calls) -> list:
         made = {t._keras_history: source for t, source in zip(self.inputs, sources)}
-        for node in sorted(self._graph.nodes, key=lambda n: n.serial):  # a layer's calls keep their numbers
+        for node in self._graph.in_order():
             if not node.is_input:
                 own = node.operation._expand([made[t._keras_history] for t in node.input_tensors], node.listed, calls)
                 made.update({t._keras_history: source for t, source in zip(node.output_tensors, own)})

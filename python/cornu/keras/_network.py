@@ -49,6 +49,11 @@ def operation_of(config: dict, make: Callable[[dict], Any]):
     return shared[number]
 
 
+def fits(expected: tuple, sample: tuple) -> bool:
+    """Is it such a shape? None is any size."""
+    return len(expected) == len(sample) and all(e in (None, n) for e, n in zip(expected, sample))
+
+
 class Calls:
     """The layers of a network with their calls, models within it taken apart."""
 
@@ -112,6 +117,7 @@ class Network:
         self._model = None  # the library's, once it is made
         self._made_of: tuple = ()  # the _version that it was made of
         self._changes = 0
+        self._sizes: tuple | None = None  # of samples, where its input leaves some open
         self._told: list[bool] = []  # the flags `trainable` that it knows: the model's, then those of its layers
         self._classes: list[str] = []  # class names of the model before its layers changed
         self._slots: list[tuple[Layer, Variable, int]] = []  # its weights, with their numbers there
@@ -186,11 +192,51 @@ class Network:
         weights asks for _to_read or _to_train."""
         if self._model is not None and self._made_of != self._version():
             self._forget()
-        if self._model is None and self.built:
+        if self._model is None and self.built and not self._waits:
             self._make()
         if self._model is not None:
             self._tell_trainable()
         return self._model
+
+    @property
+    def _is_open(self) -> bool:
+        """Does an input leave sizes open, None? The library's model is made for those of the samples."""
+        return any(None in tensor.sample for tensor in self.inputs)
+
+    @property
+    def _waits(self) -> bool:
+        return self._sizes is None and self._is_open
+
+    def _take_sizes(self, sample: tuple) -> None:
+        """Samples have this shape from now on, as far as its input leaves it open."""
+        if not self.built or not self._is_open:
+            return
+        if len(sample) + 1 == self.inputs[0].ndim - 1:
+            sample += (1,)  # pictures without an axis of their one channel
+        if self._sizes == sample:
+            return
+        if len(self.inputs) > 1:
+            raise NotImplementedError(f"{self.name}: found {len(self.inputs)} inputs, of which sizes are None; a model of several "
+                                      f"inputs of any size is in cornu only within other models")
+        if not fits(self.inputs[0].sample, sample):
+            raise ValueError(f"{self.name}: found samples of shape {sample}; expected {self.inputs[0].sample}")
+        if self._sizes is not None and self._compiled is not None:
+            raise NotImplementedError(f"{self.name}: found samples of shape {sample}, and a training on those of {self._sizes}; one "
+                                      f"model's samples have one size in cornu")
+        self._sizes = sample
+        self._forget()
+
+    def _want_sizes(self) -> None:
+        if self._waits:
+            raise ValueError(f"{self.name}: found an input of shape {self.inputs[0].shape}; expected samples, whose sizes it takes, "
+                             f"before this, or a model with sizes that calls it")
+
+    def _with_sizes(self, described: dict) -> dict:
+        """Its configuration with the sizes of the samples in its InputLayer."""
+        if self._sizes is not None:
+            own = next(l for l in described["config"]["layers"] if l["class_name"] == "InputLayer")
+            own["config"] = {**own["config"], "batch_shape": [None, *self._sizes]}
+        return described
 
     def _tell_trainable(self) -> None:
         """The library, where flags have changed."""
@@ -269,7 +315,7 @@ class Network:
     def _make(self) -> None:
         self._prepare()
         owners = self._owners()
-        recipe = {"data": {"scale": 1}, "model": self._describe()}
+        recipe = {"data": {"scale": 1}, "model": self._with_sizes(self._describe())}
         handle = _cornu.parse(json.dumps(recipe), self.name)
         handle.initialize(next((l._alone.seed for l in reversed(owners) if l._alone), None) or draw_seed())
         if self._compiled:
@@ -357,14 +403,12 @@ class Network:
     @property
     def input_shape(self) -> tuple:
         """With None for the batch."""
-        self.build()
-        return (None, *self._handle.shapes()[0])
+        return self.inputs[0].shape
 
     @property
     def output_shape(self) -> tuple:
         """With None for the batch."""
-        self.build()
-        return (None, *self._handle.shapes()[1])
+        return self.outputs[0].shape
 
     # ---- weights
 
@@ -404,5 +448,6 @@ class Network:
 
     def count_params(self) -> int:
         """The total number of elements of all weights."""
-        self.build()
+        if not self.built:
+            self.build()
         return sum(int(np.prod(v.shape)) for v in self.weights)

@@ -1,6 +1,6 @@
 """A chain of layers."""
 from ._names import count_name
-from ._network import Calls, Network, described
+from ._network import Calls, Network, described, fits
 from ._tensors import KerasTensor, call
 from .layers import InputLayer, Layer
 
@@ -99,10 +99,15 @@ class Chain(Network):
         """Create the weights for samples of input_shape, which begins with the batch (None)."""
         if input_shape is not None:
             sample = tuple(input_shape)[1:]
-            if self._input is not None and sample != self._input._input_shape:
+            self._take_sizes(sample)
+            if self._input is not None and not fits(self._input._input_shape, sample):
                 raise ValueError(f"{self.name}: found input_shape {tuple(input_shape)}; expected "
                                  f"{(None, *self._input._input_shape)}, for which it was built before")
             self._begin_with(InputLayer(sample) if self._input is None else self._input)
+        self._want_shapes()
+        self._want_sizes()
+
+    def _want_shapes(self) -> None:
         if not self.built:
             raise ValueError(f"{self.name}: found no {'input shape' if self._layers else 'layers'}; expected keras.Input, "
                              f"input_shape=, or fit with data")
@@ -121,21 +126,29 @@ class Chain(Network):
         """The shape of its output, where it is called as a layer."""
         if len(samples) != 1:
             raise ValueError(f"{owner}: found {len(samples)} tensors for {self.name}; expected one")
-        self.build((None, *samples[0]))
-        return [self.output.sample]
+        if self._input is None or not self.built:
+            self.build((None, *samples[0]))
+        if not fits(self._input._input_shape, samples[0]):
+            raise ValueError(f"{self.name}: found input_shape {(None, *samples[0])}; expected {self.input_shape}, for which it was "
+                             f"built before")
+        if samples[0] == self._input._input_shape:
+            return [self.output.sample]
+        for layer in self._layers:
+            samples = layer._settle(samples, owner)
+        return samples
 
     # ---- tensors
 
     @property
     def inputs(self) -> list[KerasTensor]:
         """Its input, as a list."""
-        self.build()
+        self._want_shapes()
         return [self._input.output]
 
     @property
     def outputs(self) -> list[KerasTensor]:
         """Its output, as a list."""
-        self.build()
+        self._want_shapes()
         return [self._known_tensors()[-1]]
 
     @property

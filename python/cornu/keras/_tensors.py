@@ -317,6 +317,10 @@ class Graph:
                 raise ValueError(f'{name}: The name "{own}" is used {names.count(own)} times in the model. All operation names '
                                  f"should be unique.")
 
+    def in_order(self) -> list[Node]:
+        """All calls, as they were made: each after what it reads, those of a layer by their numbers."""
+        return sorted(self.nodes, key=lambda node: node.serial)
+
     def calls_of(self, operation) -> list[Node]:
         """The calls of a layer that belong to this network."""
         return [node for node in operation._inbound_nodes if node in self._own]

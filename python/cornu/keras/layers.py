@@ -93,6 +93,7 @@ _NEUTRAL = [only(name, *choices) for name, choices in (
     ("autocast", [True, False, None]), ("activity_regularizer", [None]), ("weights", [None]),
     ("dynamic", [False]), ("batch_size", [None]), ("robust_masking", [False]))]
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim")
+_ANY_SIZES = (256, 512)  # two that a window of either fits into
 
 
 def check_trainable(owner: str, value: Any) -> bool:
@@ -145,6 +146,8 @@ class Layer(Configured):
 
     def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The shape of its output for inputs of these shapes; its weights are made where it has none."""
+        if any(None in sample for sample in samples):
+            return self._settle_open(samples, owner)
         handle = self._model_for(samples, owner)
         rows = [] if self._row["merges"] else handle.weights()  # those of stand-ins are none of its own
         if self._built_for is None and not self._variables:
@@ -156,6 +159,20 @@ class Layer(Configured):
                              f"shapes {needed}; expected inputs for those that it has, {own}")
         self._built_for = samples
         return [handle.shapes()[1]]
+
+    def _settle_open(self, samples: list[tuple], owner: str) -> list[tuple]:
+        """The same where None stands for any size: what differs between two sizes is None in the output, too."""
+        told = ", ".join(map(str, samples))
+        small, large = ([tuple(size if n is None else n for n in sample) for sample in samples] for size in _ANY_SIZES)
+        before = self._built_for
+        rows, other = ([row[1] for row in self._model_for(sizes, owner).weights()] for sizes in (small, large))
+        if rows != other and not self._row["merges"]:
+            raise ValueError(f"{owner}: found inputs of shape {told} for layer {self.name}, whose weights depend on the sizes that are "
+                             f"None; expected numbers there")
+        (first,) = self._settle(small, owner)
+        (second,) = self._settle(large, owner)
+        self._built_for = before or small
+        return [tuple(a if a == b else None for a, b in zip(first, second))]
 
     def _inputs_by_name(self, inputs: dict, owner: str) -> list:
         raise ValueError(f"{owner}: found a dictionary with {', '.join(map(repr, inputs))}; expected a tensor"
@@ -402,9 +419,9 @@ class InputLayer(Layer):
         self._config: dict[str, Any] = {}
         batch_shape = batch_shape if shape is None else None
         sample = _sample_shape(owner, {"input_shape": shape, "batch_input_shape": batch_shape})
-        if any(not isinstance(n, (int, np.integer)) or n < 1 for n in sample):
-            raise ValueError(f"InputLayer: found shape {sample}; expected whole numbers of at least 1")
-        self._begin(owner, name, tuple(map(int, sample)))
+        if any(n is not None and (not isinstance(n, (int, np.integer)) or n < 1) for n in sample):
+            raise ValueError(f"InputLayer: found shape {sample}; expected whole numbers of at least 1, or None")
+        self._begin(owner, name, tuple(None if n is None else int(n) for n in sample))
         Node(self, [], [(None, *self._input_shape)], name=name)
 
     def get_config(self) -> dict:

@@ -171,7 +171,7 @@ class Model(GraphNetwork):
         not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
             raise ValueError(f"compile: found no loss; cornu has {', '.join(r['name'] for r in TABLES['losses'])}")
-        several = self._handle is not None and len(self._handle.ends()[1]) > 1
+        several = self.built and len(self.outputs) > 1
         if isinstance(metrics, dict) and not several:
             metrics = [m for value in metrics.values() for m in (value if isinstance(value, (list, tuple)) else [value])]
         if not several:
@@ -665,6 +665,8 @@ class Sequential(Chain, Model):
 
 class ArrayCall(Model):
     """A call of a layer on arrays. The layer gets weights by it, but no node: networks of tensors know nothing of it."""
+
+    _is_open = False
 
     def __init__(self, layer: Layer, inputs):
         what = f"layer {layer.name}"

@@ -1,17 +1,18 @@
 /* keras.layers.core: the input, and the layer whose units see all values. */
 #include "model/layers/layers.h"
 
-/* InputLayer: the shape of one sample. That of a submodel passes on what the submodel is called on.
- */
+/* InputLayer: the shape of one sample. That of a submodel passes on what the submodel is called on,
+   and may leave sizes open. */
 typedef struct input_config {
     shape shape;
 } input_config;
 
 static const config_field input_fields[] = {
-    OPTION_AS("batch_shape", BATCH_SHAPE, input_config, shape, LAYER_SIZES),
-    OPTION_AS("shape", SHAPE, input_config, shape, LAYER_SIZES, .flags = CONFIG_ALIAS),
+    OPTION_AS("batch_shape", BATCH_SHAPE, input_config, shape, LAYER_SIZES, .flags = CONFIG_OPEN),
+    OPTION_AS("shape", SHAPE, input_config, shape, LAYER_SIZES,
+              .flags = CONFIG_OPEN | CONFIG_ALIAS),
     OPTION_AS("batch_input_shape", BATCH_SHAPE, input_config, shape, LAYER_SIZES,
-              .flags = CONFIG_ALIAS),
+              .flags = CONFIG_OPEN | CONFIG_ALIAS),
     OPTION_NEUTRAL("sparse", "false"),
     OPTION_NEUTRAL("ragged", "false"),
     OPTION_NEUTRAL("optional", "false"),
@@ -24,13 +25,17 @@ static cornu_status input_declare(layer *l, layer_call *call)
     if (c->shape.rank == 0)
         return status_fail(CORNU_INVALID,
                            "found no shape; expected batch_shape, such as [null, 28, 28, 1]");
-    if (call->inputs > 0 && !shape_equal(&call->in[0], &c->shape)) {
-        char found[128], expected[128];
+    char found[128], expected[128];
+    if (call->inputs > 0 && !shape_fits(&c->shape, &call->in[0]))
         return status_fail(CORNU_INVALID, "found an input of shape %s; expected %s",
                            shape_show(&call->in[0], true, found),
                            shape_show(&c->shape, true, expected));
-    }
-    call->out = c->shape;
+    call->out = call->inputs > 0 ? call->in[0] : c->shape;
+    if (call->inputs == 0 && shape_elements(&c->shape) == 0)
+        return status_fail(CORNU_INVALID,
+                           "found the shape %s of a sample; expected numbers alone: only a model "
+                           "within the model takes any size",
+                           shape_show(&c->shape, true, found));
     return CORNU_OK;
 }
 
