@@ -354,6 +354,22 @@ cornu_status plan_finish(plan *p)
     return CORNU_OK;
 }
 
+/* A variable is trained if an output of the model depends on it. */
+static cornu_status find_trained(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    bool *needed;
+    TRY(memory_new((size_t)m->node_count, sizeof *needed, "plan", &needed));
+    model_find_needed(m, needed);
+    for (int i = 0; i < m->node_count; i++) {
+        const layer *l = m->nodes[i].layer;
+        for (int k = l->first_variable; needed[i] && k < l->first_variable + l->weight_count; k++)
+            b->notes[k].needs_gradient = m->variables[k].trained;
+    }
+    free(needed);
+    return CORNU_OK;
+}
+
 static cornu_status build(step_builder *b, size_t *plain_bytes)
 {
     plan *p = b->plan;
@@ -361,6 +377,8 @@ static cornu_status build(step_builder *b, size_t *plain_bytes)
     for (int i = 0; i < p->model->weight_count; i++)
         p->gradients[i] = NO_TENSOR;
     TRY(builder_add_variables(b));
+    if (p->mode == PLAN_TRAIN)
+        TRY(find_trained(b));
     if (p->scope == SCOPE_UPDATES) {
         tensor_form *forms;
         TRY(build_only_updates(b));

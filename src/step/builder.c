@@ -178,22 +178,6 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
     return CORNU_OK;
 }
 
-/* A variable is trained if an output of the model depends on it. */
-static cornu_status find_trained(step_builder *b)
-{
-    const cornu_model *m = b->plan->model;
-    bool *needed;
-    TRY(memory_new((size_t)m->node_count, sizeof *needed, "plan", &needed));
-    model_find_needed(m, needed);
-    for (int i = 0; i < m->node_count; i++) {
-        const layer *l = m->nodes[i].layer;
-        for (int k = l->first_variable; needed[i] && k < l->first_variable + l->weight_count; k++)
-            b->notes[k].needs_gradient = m->variables[k].trained;
-    }
-    free(needed);
-    return CORNU_OK;
-}
-
 cornu_status builder_add_variables(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
@@ -212,5 +196,5 @@ cornu_status builder_add_variables(step_builder *b)
         TRY(add_tensor(b, &t, name, &ref));
         b->plan->variable_bytes += (size_t)v->count * sizeof(float);
     }
-    return b->plan->mode == PLAN_TRAIN ? find_trained(b) : CORNU_OK;
+    return CORNU_OK;
 }
