@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Programs of an older and of a later version run with this library: older_test.sh SOURCE_FOLDER LIBRARY
-# The older one was compiled when some structs lacked their last field, the later one when they had one more.
+# The older one was compiled when some structs lacked their last fields, the later one when they had one more.
 set -euo pipefail
 source=$1 library=$(readlink -f "$2")
 work=$(mktemp -d)
@@ -13,7 +13,7 @@ headers() {
     sed -i -E "$2" "$work/$1/cornu/cornu.h"
     ! cmp -s "$work/$1/cornu/cornu.h" "$source/include/cornu/cornu.h"
 }
-headers older '/^ *void \*user;$/{N;/cornu_fit_options;/s/^.*\n//}; /^ *double value\[/{N;/cornu_scores;/s/^.*\n//}'
+headers older '/^ *bool recompute;/{N;d}; /^ *int all_count;/,/^ *double all_value\[/d'
 headers later 's/^\} (cornu_fit_options|cornu_scores);$/int64_t added;\n&/'
 
 cat >"$work/program.c" <<'PROGRAM'
