@@ -37,7 +37,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-from keras import layers as L  # noqa: E402
+from keras import layers as L, ops  # noqa: E402
 
 BATCH = 3
 
@@ -287,8 +287,22 @@ def merging_cases():
     yield "concatenate_one_twice", (4,), lambda x: L.Dense(2)(L.Concatenate()([L.Dense(3, activation="tanh")(x)] * 2))
 
 
+def operation_cases():
+    """Of keras.ops, on tensors of a network: functions of numbers above 0, and quotients."""
+    def above(x, units=4):
+        return L.Dense(units, activation="sigmoid")(x)
+
+    for name in ("absolute", "exp", "log", "reciprocal", "rsqrt", "sqrt", "square"):
+        yield f"function_{name}", (3, 5), lambda x, f=getattr(ops, name): L.Dense(2)(f(above(x)))
+    yield "function_absolute_of_both_signs", (4,), lambda x: ops.absolute(L.Dense(6)(x))
+    yield "divide", (5,), lambda x: ops.divide(L.Dense(4)(x), above(x))
+    yield "divide_by_channels", (3, 2, 2), lambda x: L.Conv2D(4, 1)(x) / L.Reshape((1, 1, 4))(above(L.Flatten()(x)))
+    yield "divide_repeated", (3, 4), lambda x: L.Dense(1)(x) / above(x)
+
+
 def graph_cases():
     yield from merging_cases()
+    yield from operation_cases()
     yield "add", (5,), lambda x: L.Add()([L.Dense(4)(x), L.Dense(4, activation="tanh")(x)])
     yield "add_one_twice", (3, 4), lambda x: L.Add()([x, L.Dense(4)(x), x])
     yield "average", (6,), lambda x: L.Average()([L.Dense(4)(x), L.Dense(4)(x), L.Dense(4)(x)])

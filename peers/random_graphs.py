@@ -72,12 +72,13 @@ class Drawn:
     def input(self, shape: tuple) -> None:
         self.tensors.append(self.layers.Input(shape))
 
-    def call(self, operation, *numbers: int, listed: bool = False) -> list[int]:
-        """The numbers of what it gives; none where that would be too large, or nothing."""
+    def call(self, operation, *numbers: int, listed: bool = False, kept: bool = True) -> list[int]:
+        """The numbers of what it gives; none where that would be too large, or nothing. Is it kept for further calls?"""
         inputs = [self.tensors[number] for number in numbers]
         made = operation(inputs if listed or len(inputs) > 1 else inputs[0])
         made = made if isinstance(made, list) else [made]
-        self.called.append((operation, [self.shape(number) for number in numbers]))
+        if kept:
+            self.called.append((operation, [self.shape(number) for number in numbers]))
         if not all(0 < np.prod(y.shape[1:]) <= ELEMENTS_MOST for y in made):
             return []
         self.read.update(numbers)
@@ -209,6 +210,19 @@ def merge_broadcasting(d: Drawn, x: int) -> None:
     d.call(getattr(d.layers, kind)(), *inputs, listed=True)
 
 
+def functions(d: Drawn, x: int) -> None:
+    """Of keras.ops: of any numbers, or of those above 0 that an exponential gives, and quotients."""
+    ops = d.keras.ops
+    if d.chance(0.3):
+        d.call(d.pick(ops.absolute, ops.square), x, kept=False)
+        return
+    above = d.call(ops.exp, *d.call(d.layers.Activation("tanh"), x), kept=False)
+    if d.chance(0.4):
+        d.call(lambda tensors: d.pick(ops.divide, ops.true_divide)(*tensors), x, *above, kept=False)
+    else:
+        d.call(d.pick(ops.log, ops.sqrt, ops.rsqrt, ops.reciprocal), *above, kept=False)
+
+
 def dot(d: Drawn, x: int) -> None:
     """Products along axes of equal length, if there are any."""
     shape = d.shape(x)
@@ -274,6 +288,8 @@ def grow(d: Drawn, count: int, depth: int = 0) -> None:
             dot(d, x)
         elif turn < 0.50 and depth < 2:
             nested(d, x, depth)
+        elif turn < 0.57:
+            functions(d, x)
         else:
             d.call(layer_on(d, d.shape(x)), x)
 
@@ -342,9 +358,9 @@ def freeze(model, d: Drawn) -> None:
 
 
 def operations_of(model) -> list:
-    """Layers and models, those within models after them."""
+    """Layers and models, those within models after them, without operations of keras.ops, which Keras does not list."""
     found = []
-    for operation in model.layers:
+    for operation in [layer for layer in model.layers if not getattr(layer, "is_operation", False)]:
         found += [operation, *(operations_of(operation) if hasattr(operation, "layers") else [])]
     return found
 

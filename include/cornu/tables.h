@@ -16,7 +16,8 @@ extern "C" {
    Names and order are Keras's. An option of type "neutral" exists in Keras, and only the values
    in `choices` are accepted; one of type "ignored" has no effect. "alias": accepted, but not an
    option of the current Keras class; "stands_for" is the option that it is another name of
-   ("alpha" of LeakyReLU: "negative_slope"), else null. */
+   ("alpha" of LeakyReLU: "negative_slope"), else null. "operation" of a layer is Keras's module
+   where it has an operation of keras.ops in its place, else null. */
 CORNU_API cornu_status cornu_tables(char **json);
 /* The built-in workloads: their ids, in order; NULL past the end. */
 CORNU_API const char *cornu_workload_name(int index);

@@ -33,6 +33,8 @@ typedef double rule_real;
 #define rule_tanh(a) tanh(a)
 #define rule_erfc(a) erfc(a)
 #define rule_exp(a) exp(a)
+#define rule_exp_fast(a) exp(a)
+#define rule_log(a) log(a)
 #define rule_exp_negative(a) exp(a)
 #define rule_exp_coarse(a) exp(a)
 #define rule_expm1_negative(a) expm1(a)

@@ -37,6 +37,11 @@ bool activation_from_output(activation_kind kind)
     return activation_rows[kind].from_output;
 }
 
+bool activation_is_function(activation_kind kind)
+{
+    return activation_rows[kind].is_function;
+}
+
 json_t *activation_table(void)
 {
     json_t *list = json_array();

@@ -22,6 +22,8 @@ const char *activation_name(activation_kind kind);
 bool activation_find(const char *name, activation *out);
 /* May its derivative be computed from its output alone? (So that it can be fused.) */
 bool activation_from_output(activation_kind kind);
+/* Is it a function that is no activation of Keras's? (Then it is not fused.) */
+bool activation_is_function(activation_kind kind);
 
 /* keras.ops' name of an operation of two tensors. */
 const char *binary_name(binary_kind kind);

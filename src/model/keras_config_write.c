@@ -78,7 +78,13 @@ static json_t *layer_to_json(const layer *l)
         json_decref(config);
         return NULL;
     }
-    return config_keras_object(operation ? operation : "keras.layers", l->kind->name, config);
+    json_t *out =
+        config_keras_object(operation ? operation : "keras.layers", l->kind->name, config);
+    if (!out || !operation ||
+        config_set(out, "registered_name", json_string(l->kind->name)) == CORNU_OK)
+        return out;
+    json_decref(out);
+    return NULL;
 }
 
 static json_t *level_to_json(const cornu_model *m, int owner);

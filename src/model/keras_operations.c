@@ -276,15 +276,32 @@ static cornu_status multiply(cornu_model *m, const operation_call *c)
     return append_layer(m, c, "Rescaling", rescaling(n, 0), &node, 1);
 }
 
+/* n / x = n (1 / x) */
+static cornu_status divide_number(cornu_model *m, const operation_call *c, int node, double n)
+{
+    char *name;
+    if (n >= 1 && n <= 1)
+        return append_layer(m, c, "Reciprocal", json_object(), &node, 1);
+    TRY(memory_format(&name, "%s_reciprocal", c->name));
+    cornu_status status = append_named(m, c, "Reciprocal", name, json_object(), &node, 1);
+    free(name);
+    node = m->node_count - 1;
+    return status == CORNU_OK ? append_layer(m, c, "Rescaling", rescaling(n, 0), &node, 1) : status;
+}
+
 static cornu_status divide(cornu_model *m, const operation_call *c)
 {
+    int node = 0;
     double n = 0;
-    if (!is_tensor(c->argument[0]))
-        return fail_argument(c, 0, "a tensor (cornu divides by numbers alone)");
-    TRY(get_number(c, 1, &n));
+    bool first;
+    if (has_two_tensors(c))
+        return merge(m, c);
+    TRY(get_both(c, &node, &n, &first));
+    if (first)
+        return divide_number(m, c, node, n);
     if (n >= 0 && n <= 0)
         return fail_argument(c, 1, "another divisor");
-    return append_on_first(m, c, "Rescaling", rescaling(1 / n, 0));
+    return append_layer(m, c, "Rescaling", rescaling(1 / n, 0), &node, 1);
 }
 
 static cornu_status extreme(cornu_model *m, const operation_call *c)
@@ -305,21 +322,18 @@ static cornu_status negative(cornu_model *m, const operation_call *c)
     return append_on_first(m, c, "Rescaling", rescaling(-1, 0));
 }
 
-static cornu_status square(cornu_model *m, const operation_call *c)
-{
-    int nodes[2] = {0};
-    TRY(get_node(c, 0, &nodes[0]));
-    nodes[1] = nodes[0];
-    return append_layer(m, c, "Multiply", json_object(), nodes, 2);
-}
-
 static cornu_status power(cornu_model *m, const operation_call *c)
 {
+    static const struct {
+        double exponent;
+        const char *layer;
+    } layers[] = {{2, "Square"}, {0.5, "Sqrt"}, {-0.5, "Rsqrt"}, {-1, "Reciprocal"}};
     double n = 0;
     TRY(get_number(c, 1, &n));
-    if (n < 2 || n > 2)
-        return fail_argument(c, 1, "2 (cornu does not support other powers)");
-    return square(m, c);
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        if (n >= layers[i].exponent && n <= layers[i].exponent)
+            return append_on_first(m, c, layers[i].layer, json_object());
+    return fail_argument(c, 1, "2, 0.5, -0.5 or -1 (cornu does not support other powers)");
 }
 
 /* An activation of the operation's name, in small letters. */
@@ -537,10 +551,12 @@ static const operation_row rows[] = {
     {"Concatenate", "xs", NULL, same, false},
     {"Divide", "x1 x2", "", divide, false},
     {"Elu", "x", NULL, elu, false},
+    {"Exp", "x", NULL, same, false},
     {"ExpandDims", "x", "axis", expand_dims, false},
     {"Gelu", "x", "approximate", gelu, false},
     {"GetItem", "x key", NULL, same, false},
     {"LeakyRelu", "x", NULL, leaky_relu, false},
+    {"Log", "x", NULL, same, false},
     {"Matmul", "x1 x2", NULL, same, false},
     {"Max", "x", NULL, same, false},
     {"Maximum", "x1 x2", "", extreme, false},
@@ -552,13 +568,16 @@ static const operation_row rows[] = {
     {"Negative", "x", "", negative, false},
     {"Pad", "x constant_values", NULL, same, false},
     {"Power", "x1 x2", "", power, false},
+    {"Reciprocal", "x", NULL, same, false},
     {"Relu", "x", "", activation_of_name, false},
     {"Reshape", "x", "newshape", reshape, false},
+    {"Rsqrt", "x", NULL, same, false},
     {"Sigmoid", "x", "", activation_of_name, false},
     {"Silu", "x", "", activation_of_name, false},
     {"Softmax", "x", NULL, softmax, false},
     {"Split", "x", "indices_or_sections axis", split, true},
-    {"Square", "x", "", square, false},
+    {"Sqrt", "x", NULL, same, false},
+    {"Square", "x", NULL, same, false},
     {"Squeeze", "x", "axis", squeeze, false},
     {"Stack", "x", NULL, same, false},
     {"Subtract", "x1 x2", "", subtract, false},

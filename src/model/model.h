@@ -54,7 +54,8 @@ typedef struct layer_kind {
     /* Describe the forward pass of a call on the tensors x. */
     cornu_status (*emit)(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
-                     "6,6,3 | {pool_size: 2}": used by the gradient check, parity tests and docs */
+                     "6,6,3 | {pool_size: 2}", or "INPUT SHAPE | LAYERS BEFORE IT, | OPTIONS": used
+                     by the gradient check, parity tests and docs */
     layer_range range;
     bool merges;           /* takes a list of inputs; others take one */
     const char *operation; /* Keras's module where it has an operation of this name, and no layer */
@@ -123,11 +124,12 @@ typedef struct model_output {
 
 struct cornu_model {
     char *name;
-    char *source;    /* file name for messages */
-    bool functional; /* was Keras's Functional, or branches; else it is Sequential */
-    bool published;  /* a built-in workload, as cornu_model_open made it */
-    bool trainable;  /* false: no layer is trained, whatever it says itself */
-    layer **layers;  /* the first is InputLayer */
+    char *source; /* file name for messages */
+    bool
+        functional; /* was Keras's Functional, branches, or has operations; else it is Sequential */
+    bool published; /* a built-in workload, as cornu_model_open made it */
+    bool trainable; /* false: no layer is trained, whatever it says itself */
+    layer **layers; /* the first is InputLayer */
     int layer_count;
     model_node *nodes; /* in an order in which each comes after its inputs */
     int node_count;

@@ -9,7 +9,9 @@
 #include "device/cpu/cpu.h"
 #include "device/gather_sample.h"
 #include "device/optimizer_step.h"
+#include "device/rows.h"
 #include "support/net.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +96,117 @@ static void silu_far_below_0_is_right_to_its_own_size(void **state)
         double s = 1 / (1 + exp(-(double)x[i])), slope = s + (double)x[i] * s * (1 - s);
         assert_true(fabs((double)y[i] - (double)x[i] * s) <= 2e-6 * fabs((double)x[i] * s));
         assert_true(fabs((double)dx[i] - slope) <= 4e-6 * fabs(slope));
+    }
+}
+
+/* ---- functions of one number ------------------------------------------------------------- */
+
+enum { ODD = 8 };
+static const float odd_numbers[ODD] = {0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, -0.25f};
+
+/* What TensorFlow 2.21 gives through keras.ops, and the gradient of dy = 1. */
+static const struct {
+    activation_kind kind;
+    float y[ODD], dx[ODD];
+} functions[] = {
+    {ACTIVATION_ABSOLUTE,
+     {0, 0, 1, 1, INFINITY, INFINITY, NAN, 0.25f},
+     {0, 0, 1, -1, 1, -1, NAN, -1}},
+    {ACTIVATION_EXP,
+     {1, 1, 2.71828183f, 0.367879441f, INFINITY, 0, NAN, 0.778800783f},
+     {1, 1, 2.71828183f, 0.367879441f, INFINITY, 0, NAN, 0.778800783f}},
+    {ACTIVATION_LOG,
+     {-INFINITY, -INFINITY, 0, NAN, INFINITY, NAN, NAN, NAN},
+     {INFINITY, -INFINITY, 1, -1, 0, 0, NAN, -4}},
+    {ACTIVATION_RECIPROCAL,
+     {INFINITY, -INFINITY, 1, -1, 0, 0, NAN, -4},
+     {-INFINITY, -INFINITY, -1, -1, 0, 0, NAN, -16}},
+    {ACTIVATION_RSQRT,
+     {INFINITY, -INFINITY, 1, NAN, 0, NAN, NAN, NAN},
+     {-INFINITY, INFINITY, -0.5f, NAN, 0, NAN, NAN, NAN}},
+    {ACTIVATION_SQRT,
+     {0, 0, 1, NAN, INFINITY, NAN, NAN, NAN},
+     {INFINITY, -INFINITY, 0.5f, NAN, 0, NAN, NAN, NAN}},
+    {ACTIVATION_SQUARE,
+     {0, 0, 1, 1, INFINITY, INFINITY, NAN, 0.0625f},
+     {0, 0, 2, -2, INFINITY, -INFINITY, NAN, -0.5f}},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+static bool is_same(float found, float expected)
+{
+    return isnan(expected)   ? isnan(found)
+           : isinf(expected) ? found == expected
+                             : fabsf(found - expected) <= 3e-7f * fabsf(expected);
+}
+
+static void functions_at_odd_numbers_are_as_in_tensorflow(void **state)
+{
+    (void)state;
+    const float ones[ODD] = {1, 1, 1, 1, 1, 1, 1, 1};
+    cpu_isa isa;
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    for (int f = 0; f < FUNCTIONS; f++) {
+        const activation a = {.kind = functions[f].kind};
+        const bool from_output = activation_from_output(a.kind);
+        float y[ODD], dx[ODD];
+        cpu_activate(isa, a, odd_numbers, y, ODD);
+        cpu_activate_back(isa, a, from_output ? y : odd_numbers, ones, dx, ODD);
+        for (int i = 0; i < ODD; i++) {
+            const double x = (double)odd_numbers[i], own = activate_element(a, x);
+            const double back = activate_element_back(a, from_output ? own : x, 1);
+            if (!is_same(y[i], functions[f].y[i]) || !is_same((float)own, functions[f].y[i]) ||
+                !is_same(dx[i], functions[f].dx[i]) || !is_same((float)back, functions[f].dx[i]))
+                fail_msg("%s of %g: found %g and %g, gradients %g and %g; expected %g, %g",
+                         activation_name(a.kind), x, (double)y[i], own, (double)dx[i], back,
+                         (double)functions[f].y[i], (double)functions[f].dx[i]);
+        }
+    }
+}
+
+/* So a network may take the root of what is 0 where nothing depends on it. */
+static void no_gradient_stays_none_at_the_root_of_0(void **state)
+{
+    (void)state;
+    static const activation_kind kinds[] = {ACTIVATION_RECIPROCAL, ACTIVATION_RSQRT,
+                                            ACTIVATION_SQRT};
+    cpu_isa isa;
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    for (int i = 0; i < 3; i++) {
+        const activation a = {.kind = kinds[i]};
+        const float x = 0, dy = 0;
+        float y, dx;
+        cpu_activate(isa, a, &x, &y, 1);
+        cpu_activate_back(isa, a, &y, &dy, &dx, 1);
+        assert_true(dx == 0);
+        assert_true(activate_element_back(a, (double)y, 0) == 0);
+    }
+}
+
+/* Over the whole range of floats. */
+static void exp_and_log_are_right_to_their_own_size(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    float x[COUNT], y[COUNT];
+    cpu_isa isa;
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    for (int i = 0; i < COUNT; i++)
+        x[i] = -87.3f + 0.35f * (float)i;
+    cpu_activate(isa, (activation){.kind = ACTIVATION_EXP}, x, y, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        const double expected = exp((double)x[i]);
+        if (expected > (double)FLT_MAX)
+            assert_true(y[i] == INFINITY);
+        else
+            assert_true(fabs((double)y[i] - expected) <= 4e-7 * expected);
+    }
+    for (int i = 0; i < COUNT; i++)
+        x[i] = i < COUNT / 2 ? 1 + ldexpf(i & 1 ? -1 : 1, -i % 20 - 2) : ldexpf(1.3f, i / 4 - 187);
+    cpu_activate(isa, (activation){.kind = ACTIVATION_LOG}, x, y, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        const double expected = log((double)x[i]);
+        assert_true(fabs((double)y[i] - expected) <= 3e-7 * fabs(expected));
     }
 }
 
@@ -217,6 +330,9 @@ int main(void)
         cmocka_unit_test(brightness_makes_whole_numbers),
         cmocka_unit_test(each_row_of_a_target_has_its_own_one),
         cmocka_unit_test(silu_far_below_0_is_right_to_its_own_size),
+        cmocka_unit_test(functions_at_odd_numbers_are_as_in_tensorflow),
+        cmocka_unit_test(no_gradient_stays_none_at_the_root_of_0),
+        cmocka_unit_test(exp_and_log_are_right_to_their_own_size),
         cmocka_unit_test(long_sums_have_twice_a_floats_digits),
         cmocka_unit_test(what_cancels_leaves_what_it_hid),
         cmocka_unit_test(sums_are_the_same_in_either_order),

@@ -20,6 +20,7 @@ typedef struct gradient_case {
     int from[OP_INPUTS_MAX]; /* of each input of `backward` */
     int of;                  /* the input of `forward` whose gradient backward.out[0] is */
     float least;             /* of the inputs' magnitudes */
+    bool positive;           /* are they all above 0? */
 } gradient_case;
 
 static float memory[OP_INPUTS_MAX][ELEMENTS_MOST], dy[ELEMENTS_MOST];
@@ -76,9 +77,12 @@ static void check(const gradient_case *g)
 {
     const float step = 1.0f / 256;
     op_outputs dx;
-    for (int i = 0; i < OP_INPUTS_MAX; i++)
-        if (g->forward.in[i].rank)
-            fill(memory[i], shape_elements(&g->forward.in[i]), i, g->least);
+    for (int i = 0; i < OP_INPUTS_MAX; i++) {
+        const int64_t count = g->forward.in[i].rank ? shape_elements(&g->forward.in[i]) : 0;
+        fill(memory[i], count, i, g->least);
+        for (int64_t k = 0; g->positive && k < count; k++)
+            memory[i][k] = fabsf(memory[i][k]);
+    }
     fill(dy, shape_elements(&g->forward.out[0]), 5, 0);
     gradient_of(g, &dx);
     assert_int_equal(dx.count[0], shape_elements(&g->forward.in[g->of]));
@@ -131,6 +135,31 @@ static void operations_of_two_tensors(void **state)
                          binary_name((binary_kind)kind), (int)i);
                 check(&g);
             }
+}
+
+/* ---- of one tensor -------------------------------------------------------------------------- */
+
+static void functions_of_one_tensor(void **state)
+{
+    (void)state;
+    static const activation_kind kinds[] = {
+#define ACTIVATION(...)
+#define ELEMENT_FUNCTION(id, ...) ACTIVATION_##id,
+#include "model/activations.def"
+    };
+    const shape x = {3, {2, 3, 5}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const op_attributes how = {.act = {.kind = kinds[i]}};
+        gradient_case g = {
+            .forward = {OP_ACTIVATION_FORWARD, "", {x}, {x}, how, 0, false},
+            .backward = {OP_ACTIVATION_BACKWARD, "", {x, x}, {x}, how, 0, false},
+            .from = {activation_from_output(kinds[i]) ? Y : 0, DY, ABSENT, ABSENT, ABSENT, ABSENT},
+            .least = 0.75f,
+            .positive = kinds[i] == ACTIVATION_INVERSE_NORM || kinds[i] == ACTIVATION_LOG ||
+                        kinds[i] == ACTIVATION_RSQRT || kinds[i] == ACTIVATION_SQRT};
+        snprintf(g.backward.label, sizeof g.backward.label, "%s", activation_name(kinds[i]));
+        check(&g);
+    }
 }
 
 static void slices(void **state)
@@ -197,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_of_two_tensors),
+        cmocka_unit_test(functions_of_one_tensor),
         cmocka_unit_test(slices),
         cmocka_unit_test(transposes),
         cmocka_unit_test(equal_numbers_and_nan_are_as_in_tensorflow),

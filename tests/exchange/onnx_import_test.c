@@ -247,6 +247,13 @@ static onnx_node *add(onnx_graph *g, const char *kind, const char *a, const char
     return onnx_graph_node(g, kind, (const char *const[]){a, b}, 2, y);
 }
 
+/* A constant k. */
+static void add_number(onnx_graph *g, float value)
+{
+    float *k = onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){1}, 1);
+    *k = value;
+}
+
 static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **state)
 {
     (void)state;
@@ -263,9 +270,18 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
                 "a (Relu): found the input \"b\", which is neither; expected the graph's input, or "
                 "the first result of a node before this one");
     g = graph_of(row, 1);
+    add_number(g, 3);
+    add(g, "Pow", "x", "k", "y");
+    must_refuse(g, "y (Pow): found 3 as the exponent; expected the number 2, 0.5, -0.5 or -1");
+    g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
-    add(g, "Div", "a", "x", "y");
-    must_refuse(g, "y (Div): found inputs that are computed, a and x; expected one, and a number");
+    add(g, "Pow", "x", "a", "y");
+    must_refuse(g, "y (Pow): found no number, 0 as the exponent");
+    g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){1}, 1);
+    add(g, "Div", "x", "k", "y");
+    must_refuse(g, "y (Div): found a constant of several numbers or of more dimensions than the "
+                   "input, or a division by 0; expected one number");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
     add(g, "Tanh", "x", NULL, "a");
@@ -283,10 +299,6 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
     add(g, "Add", "x", "k", "y");
     must_refuse(g, "y (Add): found a constant of several numbers");
-    g = graph_of(row, 1);
-    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){1}, 1);
-    add(g, "Sub", "k", "x", "y");
-    must_refuse(g, "y (Sub): found a number minus, or by, what is computed");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "z");
     must_refuse(g, "found the output y, which no node makes as its first result");
@@ -412,6 +424,55 @@ static void nodes_that_the_output_needs_are_read_alone(void **state)
     cornu_model_close(m);
 }
 
+/* y of one sample, of a graph that this frees. */
+static void expect_numbers(onnx_graph *g, const float *x, const float *expected, int count)
+{
+    float y[4];
+    cornu_model *m;
+    onnx_graph_output(g, "y", ONNX_FLOAT, (int64_t[]){count}, 1);
+    expect_ok(onnx_graph_write(g, scratch_path("g.onnx")));
+    onnx_graph_free(g);
+    expect_ok(cornu_model_open(scratch_path("g.onnx"), &m));
+    expect_ok(cornu_predict(m, x, 1, NULL, y));
+    for (int i = 0; i < count; i++)
+        assert_float_equal(y[i], expected[i], 1e-6);
+    cornu_model_close(m);
+}
+
+static void numbers_stand_on_either_side(void **state)
+{
+    (void)state;
+    const float x[] = {4, 0.25f};
+    static const struct {
+        const char *kind;
+        bool first; /* is the number 2 the first input? */
+        float y[2];
+    } cases[] = {{"Sub", false, {2, -1.75f}},  {"Sub", true, {-2, 1.75f}},
+                 {"Div", false, {2, 0.125f}},  {"Div", true, {0.5f, 8}},
+                 {"Mul", true, {8, 0.5f}},     {"Add", true, {6, 2.25f}},
+                 {"Pow", false, {16, 0.0625f}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        onnx_graph *g = graph_of((int64_t[]){2}, 1);
+        add_number(g, 2);
+        add(g, cases[i].kind, cases[i].first ? "k" : "x", cases[i].first ? "x" : "k", "y");
+        expect_numbers(g, x, cases[i].y, 2);
+    }
+}
+
+static void powers_that_are_functions_are_read(void **state)
+{
+    (void)state;
+    const float x[] = {4, 0.25f};
+    static const float exponents[] = {2, 0.5f, -0.5f, -1};
+    for (int i = 0; i < 4; i++) {
+        const float expected[] = {powf(x[0], exponents[i]), powf(x[1], exponents[i])};
+        onnx_graph *g = graph_of((int64_t[]){2}, 1);
+        add_number(g, exponents[i]);
+        add(g, "Pow", "x", "k", "y");
+        expect_numbers(g, x, expected, 2);
+    }
+}
+
 /* ---- files with something wrong in them --------------------------------------------------- */
 
 static void open_bytes(const char *content, size_t size)
@@ -497,6 +558,8 @@ int main(void)
         TEST(weights_are_at_most_four_times_the_file),
         TEST(the_order_of_a_flattened_image_is_changed_in_the_weights),
         TEST(nodes_that_the_output_needs_are_read_alone),
+        TEST(numbers_stand_on_either_side),
+        TEST(powers_that_are_functions_are_read),
         TEST(truncated_and_damaged_files_are_read_or_refused),
         TEST(data_in_other_files_are_refused),
         TEST(other_files_are_refused),

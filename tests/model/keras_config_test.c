@@ -387,6 +387,36 @@ static void keras_other_names_of_layers_are_taken(void **state)
     cornu_model_close(m);
 }
 
+/* As real Keras writes ops.divide(ops.exp(x), y); its Sequential has no operations. */
+static void operations_are_written_as_keras_does(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model("model: {inputs: {x: [3], y: [3]}, layers: [Exp: {inputs: x}, "
+                                "Divide: {inputs: [exp, y]}]}\n");
+    char *json;
+    must(cornu_model_config(m, &json));
+    assert_non_null(strstr(json,
+                           "{\"module\": \"keras.src.ops.numpy\", \"class_name\": \"Exp\", "
+                           "\"config\": {\"name\": \"exp\"}, \"registered_name\": \"Exp\", "
+                           "\"name\": \"exp\", \"inbound_nodes\": [{\"args\": [{\"class_name\""));
+    const char *divide = strstr(json, "\"Divide\", \"config\": {\"name\": \"divide\"}");
+    assert_non_null(divide);
+    assert_non_null(strstr(divide, "\"inbound_nodes\": [{\"args\": [{\"class_name\""));
+    cornu_free(json);
+    cornu_model_close(m);
+    m = make_model("model: {input: [3], layers: [Rsqrt]}\n");
+    must(cornu_model_config(m, &json));
+    assert_true(m->functional);
+    assert_non_null(strstr(json, "\"class_name\": \"Functional\""));
+    assert_non_null(strstr(json, "\"keras.src.ops.math\""));
+    cornu_free(json);
+    cornu_model_close(m);
+    m = make_model("model: {input: [3], layers: [Model: {layers: [Sqrt]}, ReLU]}\n");
+    assert_true(m->submodels[0].functional);
+    assert_false(m->functional);
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_call_of_no_tensors_names_its_layer),
         cmocka_unit_test(seeds_and_sizes_of_batches_are_taken),
         cmocka_unit_test(keras_other_names_of_layers_are_taken),
+        cmocka_unit_test(operations_are_written_as_keras_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

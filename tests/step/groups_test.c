@@ -114,6 +114,10 @@ static void groups_are_found_where_their_operations_stand(void **state)
          "4], name: again}}, {Add: {inputs: [batch_normalization, again]}}, " FLAT LAST COMPILE,
          GROUP_RESIDUAL, ""},
         {IMAGE CONV("") NORM "{Softmax: {}}, " FLAT LAST COMPILE, GROUP_RESIDUAL, ""},
+        /* functions that are no activations */
+        {IMAGE CONV("") NORM "Exp, " FLAT LAST COMPILE, GROUP_RESIDUAL, ""},
+        {IMAGE FLAT DENSE "Exp, {Dropout: {rate: 0.5}}, " LAST COMPILE, GROUP_ACTIVATION_BACKWARD,
+         ""},
         {IMAGE CONV("") NORM "{Activation: {activation: silu}}, " FLAT LAST COMPILE, GROUP_RESIDUAL,
          ""}, /* its gradient is of its input */
         {IMAGE CONV(", activation: relu") SAME

@@ -249,6 +249,18 @@ static void activations_that_their_output_determines_are_folded(void **state)
     cornu_model_close(model);
 }
 
+/* Kernels of dense layers and convolutions know activations alone. */
+static void functions_are_not_folded(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [6], layers: [{Dense: {units: 8}}, Exp]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 2);
+    assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 1);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 static void folding_changes_no_result(void **state)
 {
     (void)state;
@@ -825,6 +837,7 @@ int main(void)
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
         cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),
+        cmocka_unit_test(functions_are_not_folded),
         cmocka_unit_test(folding_changes_no_result),
         cmocka_unit_test(cross_entropies_go_back_to_logits_under_softmax_and_sigmoid),
         cmocka_unit_test(nothing_goes_back_where_something_follows_or_no_form_exists),

@@ -114,15 +114,22 @@ cornu_model *net_model(const char *yaml)
     return model;
 }
 
+void net_sample(const layer_kind *kind, const char *sample, char *yaml, size_t size)
+{
+    const char *shape_end = strchr(sample, '|'), *options = strrchr(sample, '|');
+    assert_non_null(shape_end);
+    const int before = shape_end == options ? 0 : (int)(options - shape_end - 1);
+    snprintf(yaml, size, "model: {input: [%.*s], layers: [%s%.*s{%s: %s}]}\n",
+             (int)(shape_end - sample), sample, kind->merges ? NET_BRANCHES : "", before,
+             shape_end + 1, kind->name, options + 1);
+}
+
 cornu_model *net_layer(const layer_kind *kind, const char *sample)
 {
     char yaml[1024];
-    const char *bar = strchr(sample, '|');
-    assert_non_null(bar);
-    snprintf(yaml, sizeof yaml,
-             "model: {input: [%.*s], layers: [%s{%s: %s}]}\n"
-             "compile: {optimizer: sgd, loss: mean_squared_error}\n",
-             (int)(bar - sample), sample, kind->merges ? NET_BRANCHES : "", kind->name, bar + 1);
+    net_sample(kind, sample, yaml, sizeof yaml);
+    strncat(yaml, "compile: {optimizer: sgd, loss: mean_squared_error}\n",
+            sizeof yaml - strlen(yaml) - 1);
     return net_model(yaml);
 }
 

@@ -10,9 +10,10 @@ cornu_model *net_model(const char *yaml);
 /* What a sample of a merging layer has before it: layers a and b, which both read the input. */
 #define NET_BRANCHES                              \
     "{Activation: {activation: tanh, name: a}}, " \
-    "{Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
-/* A model of one layer of layer_kinds and one of its samples, "INPUT SHAPE | OPTIONS",
-   trained with sgd on mean_squared_error. */
+    "{Rescaling: {scale: -0.5, offset: 0.78, name: b, inputs: input_layer}}, "
+/* The model section of a recipe, with one layer of layer_kinds by one of its samples. */
+void net_sample(const layer_kind *kind, const char *sample, char *yaml, size_t size);
+/* A model of it, trained with sgd on mean_squared_error. */
 cornu_model *net_layer(const layer_kind *kind, const char *sample);
 
 typedef struct net {

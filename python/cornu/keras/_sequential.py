@@ -29,7 +29,7 @@ class Chain(Network):
                 raise ValueError(f"{self.name}: found an Input after other layers; expected it first")
             self._input = layer
             return
-        if not isinstance(layer, (Layer, Network)):
+        if not isinstance(layer, (Layer, Network)) or getattr(layer, "_is_operation", False):
             raise TypeError(f"{self.name}: found {layer!r}; expected a layer of keras.layers")
         if layer.name in self._names:
             raise ValueError(f"{self.name}: found two layers of the name {layer.name}; expected names of their own")

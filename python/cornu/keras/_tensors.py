@@ -94,9 +94,7 @@ class KerasTensor:
         return _ops().absolute(self)
 
     def __pow__(self, other):
-        if other == 2:
-            return _ops().square(self)
-        raise NotImplementedError(f"{self.name}: the power {other!r} is not in cornu; it takes 2")
+        return _ops().power(self, other)
 
     def __getitem__(self, key):
         return _ops()._part(self, key)

@@ -109,6 +109,7 @@ class Layer(Configured):
     Besides its own options each layer has name and, if it is the first of a model, input_shape (of a sample), input_dim or
     batch_input_shape, and trainable. dtype is always "float32"."""
 
+
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
         own = getattr(type(self), "__signature__", None)

@@ -6,7 +6,7 @@ import numpy as np
 from .._missing import missing
 from . import _keras_names, activations, layers
 from ._names import automatic_name
-from ._operations import key_of, operation
+from ._operations import classes, key_of, operation
 from ._tensors import KerasTensor, computed, is_symbolic
 
 
@@ -30,15 +30,13 @@ def _axis(function: str, axis: int, rank: int) -> int:
     return found
 
 
-def _two(function: str, numpy: Callable, layer: type | None, constant: Callable | None) -> Callable:
+def _two(function: str, numpy: Callable, layer: type, constant: Callable) -> Callable:
     """Of two arguments: `layer` merges two tensors; `constant` takes a tensor, a number, and whether the number is first."""
 
     def of_two(x1, x2):
         if not is_symbolic([x1, x2]):
             return numpy(x1, x2)
         both = isinstance(x1, KerasTensor) and isinstance(x2, KerasTensor)
-        if both and layer is None:
-            raise NotImplementedError(f"ops.{function}: of two tensors is not in cornu; it takes a tensor and a number")
         if both and x1.ndim != x2.ndim:
             raise ValueError(f"ops.{function}: found tensors of shapes {x1.shape} and {x2.shape}; expected equal numbers of axes, as "
                              f"with others one's batch would stand beside another axis")
@@ -54,7 +52,9 @@ def _two(function: str, numpy: Callable, layer: type | None, constant: Callable 
 
 def _divided(name: str, x: KerasTensor, number: float, first: bool) -> KerasTensor:
     if first:
-        raise NotImplementedError("ops.divide: a number over a tensor is not in cornu; it takes a tensor over a number")
+        if number == 1:
+            return operation("Reciprocal", x, name=automatic_name(name))
+        return _scaled(name, operation("Reciprocal", x), number, 0)
     if number == 0:
         raise ValueError("ops.divide: found 0 as the divisor; expected another number")
     return _scaled(name, x, 1 / number, 0)
@@ -64,8 +64,8 @@ add = _two("add", np.add, layers.Add, lambda x, n, first: _scaled("add", x, 1, n
 subtract = _two("subtract", np.subtract, layers.Subtract,
                 lambda x, n, first: _scaled("subtract", x, -1, n) if first else _scaled("subtract", x, 1, -n))
 multiply = _two("multiply", np.multiply, layers.Multiply, lambda x, n, first: _scaled("multiply", x, n, 0))
-divide = _two("divide", np.divide, None, lambda *given: _divided("divide", *given))
-true_divide = _two("true_divide", np.true_divide, None, lambda *given: _divided("true_divide", *given))
+divide = _two("divide", np.divide, classes["Divide"], lambda *given: _divided("divide", *given))
+true_divide = _two("true_divide", np.true_divide, classes["TrueDivide"], lambda *given: _divided("true_divide", *given))
 maximum = _two("maximum", np.maximum, layers.Maximum, lambda x, n, first: operation("Maximum", [x], constant=n))
 minimum = _two("minimum", np.minimum, layers.Minimum, lambda x, n, first: operation("Minimum", [x], constant=n))
 
@@ -75,17 +75,37 @@ def negative(x):
     return _scaled("negative", x, -1, 0) if is_symbolic(x) else np.negative(x)
 
 
-def square(x):
-    """x x."""
-    return computed(layers.Multiply(name=automatic_name("square")), [x, x]) if is_symbolic(x) else np.square(x)
+def _of_one(function: str, numpy: Callable, kind: str) -> Callable:
+    """Of each element of a tensor."""
+
+    def of_one(x):
+        return operation(kind, x) if is_symbolic(x) else numpy(x)
+
+    of_one.__name__ = of_one.__qualname__ = function
+    of_one.__doc__ = f"{kind} of each element; of arrays by NumPy."
+    return of_one
 
 
-def absolute(x):
-    """|x|."""
-    return operation("Absolute", x) if is_symbolic(x) else np.absolute(x)
-
-
+absolute = _of_one("absolute", np.absolute, "Absolute")
+exp = _of_one("exp", np.exp, "Exp")
+log = _of_one("log", np.log, "Log")
+reciprocal = _of_one("reciprocal", lambda x: np.divide(1, x), "Reciprocal")
+rsqrt = _of_one("rsqrt", lambda x: np.divide(1, np.sqrt(x)), "Rsqrt")
+sqrt = _of_one("sqrt", np.sqrt, "Sqrt")
+square = _of_one("square", np.square, "Square")
 abs = absolute
+_POWERS = {2: "Square", 0.5: "Sqrt", -0.5: "Rsqrt", -1: "Reciprocal"}
+
+
+def power(x1, x2):
+    """x1 to the power of x2; of tensors to that of 2, 0.5, -0.5 or -1."""
+    if not is_symbolic([x1, x2]):
+        return np.power(x1, x2)
+    exponent = None if isinstance(x2, KerasTensor) else _number("power", x2)
+    if exponent not in _POWERS or not isinstance(x1, KerasTensor):
+        raise NotImplementedError(f"ops.power: {x1!r} to the power of {x2!r} is not in cornu; it takes a tensor, and "
+                                  f"{', '.join(map(str, _POWERS))} as the exponent")
+    return operation(_POWERS[exponent], x1, name=automatic_name("power"))
 
 
 def clip(x, x_min, x_max):
@@ -297,7 +317,8 @@ def gelu(x, approximate=True):
 _activations = [name for name in activations.__all__ if name not in ("deserialize", "gelu", "get", "linear", "relu", "serialize")]
 globals().update({name: getattr(activations, name) for name in _activations})
 
-__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "expand_dims", "gelu", "matmul", "max", "maximum", "mean",
-           "min", "minimum", "moveaxis", "multiply", "negative", "pad", "relu", "reshape", "shape", "split", "square", "squeeze", "stack",
-           "subtract", "sum", "swapaxes", "take", "transpose", "true_divide", "unstack", *_activations]
+__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "exp", "expand_dims", "gelu", "log", "matmul", "max",
+           "maximum", "mean", "min", "minimum", "moveaxis", "multiply", "negative", "pad", "power", "reciprocal", "relu",
+           "reshape", "rsqrt", "shape", "split", "sqrt", "square", "squeeze", "stack", "subtract", "sum", "swapaxes", "take",
+           "transpose", "true_divide", "unstack", *_activations]
 __getattr__ = missing("cornu.keras.ops", __all__, _keras_names.ops)

@@ -8,6 +8,7 @@
 #define DEVICE_CPU_VEC_H
 
 #include "device/cpu/isa.h"
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -176,6 +177,34 @@ VEC_INLINE vec vec_exp_negative(vec x)
 {
     vec power, series = vec_exp_series(x, &power);
     return power * series + power;
+}
+
+/* exp(x) to 3 units in the last place, as the square of exp(x / 2), which every float whose
+   exponential is finite has; 0 where the result is below the smallest normal number. */
+VEC_INLINE vec vec_exp(vec x)
+{
+    vec power, half = vec_select(x > 174.0f, vec_all(87.0f), 0.5f * x);
+    vec series = vec_exp_series(half, &power), root = power * series + power;
+    return root * root;
+}
+
+/* log(x) to 2 units in the last place: x = 2^n m with sqrt(0.5) <= m < sqrt(2), and
+   log(m) = 2 atanh(t) = 2 (t + t^3 / 3 + ...) with t = (m - 1) / (m + 1), to t^9 / 9 (the next term
+   is below 8e-10). Denormal numbers count as 0. */
+VEC_INLINE vec vec_log(vec x)
+{
+    typedef int32_t integers __attribute__((vector_size(VEC_BYTES)));
+    const integers root_half = 0x3f3504f3 - (integers){0};
+    integers exponent = ((integers)x - root_half) >> 23;
+    vec m = (vec)((integers)x - (exponent << 23)), n = __builtin_convertvector(exponent, vec);
+    vec t = (m - 1.0f) / (m + 1.0f), square = t * t;
+    vec series = square * (2.0f / 9) + 2.0f / 7;
+    series = series * square + 2.0f / 5;
+    series = series * square + 2.0f / 3;
+    series = series * square * t + n * -2.12194440e-4f;
+    vec y = series + 2.0f * t + n * 0.693359375f;
+    y = vec_select(x <= FLT_MAX, y, x); /* inf and NaN */
+    return vec_select(x >= FLT_MIN, y, vec_select(x >= 0.0f, vec_all(-INFINITY), vec_all(NAN)));
 }
 
 VEC_INLINE vec vec_abs(vec x)

@@ -6,7 +6,8 @@
      rule_real                 an element: a number or a vector of numbers
      rule_all(a)               the number `a` as an element
      rule_select(mask, a, b)   mask ? a : b, elementwise
-     rule_abs(a), rule_sqrt(a), rule_tanh(a), rule_erfc(a), rule_exp(a)
+     rule_abs(a), rule_sqrt(a), rule_tanh(a), rule_erfc(a), rule_exp(a), rule_log(a)
+     rule_exp_fast(a)          exp(a) to 3 units in the last place
      rule_exp_negative(a)      exp(a) for a <= 0
      rule_exp_coarse(a)        the same, with an error of a rounding of 1: small results may be lost
      rule_expm1_negative(a)    exp(a) - 1 for a <= 0
@@ -76,21 +77,6 @@ RULE rule_real activate_gelu_back(rule_real x, rule_real dy, rule_real alpha)
                  x * rule_all(0.39894228040143267794) * rule_exp(rule_all(-0.5) * x * x));
 }
 
-/* 1 / sqrt(x), at most 1e7: of a sum of squares, what keras.utils.normalize multiplies by */
-RULE rule_real activate_inverse_norm(rule_real x, rule_real alpha)
-{
-    const rule_real norm = rule_sqrt(x);
-    (void)alpha;
-    return rule_all(1) / rule_select(norm < rule_all(1e-7), rule_all(1e-7), norm);
-}
-
-/* -y^3 / 2; 0 where y is the limit */
-RULE rule_real activate_inverse_norm_back(rule_real y, rule_real dy, rule_real alpha)
-{
-    (void)alpha;
-    return rule_select(y < rule_all(9.999e6), rule_all(-0.5) * y * y * y * dy, rule_all(0));
-}
-
 /* 1 / (1 + exp(-x)) by e = exp(-|x|) */
 RULE rule_real logistic(rule_real x, rule_real e)
 {
@@ -135,4 +121,109 @@ RULE rule_real activate_silu_back(rule_real x, rule_real dy, rule_real alpha)
     rule_real s = logistic(x, rule_exp_negative(-rule_abs(x)));
     (void)alpha;
     return dy * s * (1 + x * (1 - s));
+}
+
+/* ---- functions that are no activations ---------------------------------------------------- */
+
+/* As in TensorFlow, a gradient of 0 passes through reciprocal, rsqrt and sqrt as 0 also where their
+   slope is infinite, but not through the others. */
+
+RULE rule_real activate_absolute(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_abs(x);
+}
+
+/* dy with the sign of x; 0 where x is 0, as TensorFlow has it */
+RULE rule_real activate_absolute_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(x > 0, dy, rule_select(x < 0, -dy, x * dy));
+}
+
+RULE rule_real activate_exp(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_exp_fast(x);
+}
+
+RULE rule_real activate_exp_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return y * dy;
+}
+
+/* 1 / sqrt(x), at most 1e7: of a sum of squares, what keras.utils.normalize multiplies by */
+RULE rule_real activate_inverse_norm(rule_real x, rule_real alpha)
+{
+    const rule_real norm = rule_sqrt(x);
+    (void)alpha;
+    return rule_all(1) / rule_select(norm < rule_all(1e-7), rule_all(1e-7), norm);
+}
+
+/* -y^3 / 2; 0 where y is the limit */
+RULE rule_real activate_inverse_norm_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(y < rule_all(9.999e6), rule_all(-0.5) * y * y * y * dy, rule_all(0));
+}
+
+RULE rule_real activate_log(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_log(x);
+}
+
+RULE rule_real activate_log_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return dy / x;
+}
+
+RULE rule_real activate_reciprocal(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_all(1) / x;
+}
+
+RULE rule_real activate_reciprocal_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(dy == 0, rule_all(0), -(y * dy) * y);
+}
+
+RULE rule_real activate_rsqrt(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_all(1) / rule_sqrt(x);
+}
+
+RULE rule_real activate_rsqrt_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(dy == 0, rule_all(0), rule_all(-0.5) * (y * dy) * y * y);
+}
+
+RULE rule_real activate_sqrt(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return rule_sqrt(x);
+}
+
+RULE rule_real activate_sqrt_back(rule_real y, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return rule_select(dy == 0, rule_all(0), rule_all(0.5) * dy / y);
+}
+
+RULE rule_real activate_square(rule_real x, rule_real alpha)
+{
+    (void)alpha;
+    return x * x;
+}
+
+RULE rule_real activate_square_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    (void)alpha;
+    return 2 * x * dy;
 }

@@ -232,6 +232,43 @@ static void export_silu(onnx_export *e, const place *p)
     onnx_apply(e, "Mul", p->x, sigmoid, p->y);
 }
 
+static void export_absolute(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Abs", p->x, NULL, p->y);
+}
+
+static void export_exp(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Exp", p->x, NULL, p->y);
+}
+
+static void export_log(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Log", p->x, NULL, p->y);
+}
+
+static void export_reciprocal(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Reciprocal", p->x, NULL, p->y);
+}
+
+static void export_rsqrt(onnx_export *e, const place *p)
+{
+    const char *root = onnx_name(e, p->y, "root");
+    onnx_apply(e, "Sqrt", p->x, NULL, root);
+    onnx_apply(e, "Reciprocal", root, NULL, p->y);
+}
+
+static void export_sqrt(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Sqrt", p->x, NULL, p->y);
+}
+
+static void export_square(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Mul", p->x, p->x, p->y);
+}
+
 /* 1 / max(sqrt(x), 1e-7) */
 static void export_inverse_norm(onnx_export *e, const place *p)
 {

@@ -147,6 +147,33 @@ static cornu_status import_gelu(onnx_import *im)
     return add_activation(im, "gelu");
 }
 
+/* A function of each element that cornu has, too. */
+static cornu_status import_function(onnx_import *im)
+{
+    const char *kind = node(im)->op_type;
+    TRY(onnx_add_layer(im, strcmp(kind, "Abs") == 0 ? "Absolute" : kind, "{}"));
+    return onnx_done(im);
+}
+
+/* x to the power of a constant for which there is a layer. */
+static cornu_status import_power(onnx_import *im)
+{
+    static const struct {
+        double exponent;
+        const char *layer;
+    } layers[] = {{2, "Square"}, {0.5, "Sqrt"}, {-0.5, "Rsqrt"}, {-1, "Reciprocal"}};
+    double exponent = 0;
+    const bool number = onnx_is_number(im, onnx_input_name(node(im), 1), &exponent);
+    for (size_t i = 0; number && i < sizeof layers / sizeof *layers; i++)
+        if (exponent == layers[i].exponent) {
+            TRY(onnx_add_layer(im, layers[i].layer, "{}"));
+            return onnx_done(im);
+        }
+    return onnx_import_fail(im,
+                            "found %s%g as the exponent; expected the number 2, 0.5, -0.5 or -1",
+                            number ? "" : "no number, ", exponent);
+}
+
 /* Over all dimensions from `axis` on, as if they were one. */
 static cornu_status add_flattened_softmax(onnx_import *im, int64_t axis)
 {
@@ -205,21 +232,18 @@ static cornu_status add_gelu(onnx_import *im, const int rest[GELU_REST])
     return add_activation(im, "gelu");
 }
 
-static cornu_status fail_arithmetic(const onnx_import *im, const char *other, bool turned)
+static cornu_status fail_arithmetic(const onnx_import *im, const char *other)
 {
     if (!onnx_constant_of(im, other))
         return onnx_import_fail(im,
                                 "found the input %.200s, which no node before makes; expected the "
                                 "result of one, or a constant",
                                 other);
-    return onnx_import_fail(im, turned
-                                    ? "found a number minus, or by, what is computed; expected "
-                                      "the number behind it"
-                                    : "found a constant of several numbers or of more dimensions "
-                                      "than the input, or a division by 0; expected one number");
+    return onnx_import_fail(im, "found a constant of several numbers or of more dimensions than "
+                                "the input, or a division by 0; expected one number");
 }
 
-/* Arithmetic with a constant number becomes a Rescaling. */
+/* Arithmetic with a constant number becomes a Rescaling; by what is computed, after Reciprocal. */
 static cornu_status import_arithmetic(onnx_import *im)
 {
     const Onnx__NodeProto *n = node(im);
@@ -228,18 +252,22 @@ static cornu_status import_arithmetic(onnx_import *im)
     const char *other = onnx_input_name(n, second ? 1 : 0);
     double value, scale = 1, offset = 0;
     int gelu[GELU_REST];
-    bool turned = !second && (*kind == 'D' || *kind == 'S'); /* constant / x, constant - x */
     if (onnx_is_computed(im, 0) && onnx_is_computed(im, 1))
         return onnx_import_merge(im);
     if (second && (*kind == 'M' || *kind == 'D') && begins_gelu(im, other, gelu))
         return add_gelu(im, gelu);
-    if (!onnx_is_number(im, other, &value) || turned || (*kind == 'D' && value == 0))
-        return fail_arithmetic(im, other, turned);
+    if (!onnx_is_number(im, other, &value) || (*kind == 'D' && second && value == 0))
+        return fail_arithmetic(im, other);
     if (*kind == 'M' || *kind == 'D')
-        scale = *kind == 'M' ? value : 1 / value;
+        scale = *kind == 'D' && second ? 1 / value : value;
     else
-        offset = *kind == 'A' ? value : -value;
-    TRY(onnx_add_layer(im, "Rescaling", "{scale: %.9g, offset: %.9g}", scale, offset));
+        offset = *kind == 'S' && second ? -value : value;
+    if (*kind == 'S' && !second)
+        scale = -1;
+    if (*kind == 'D' && !second)
+        TRY(onnx_add_layer(im, "Reciprocal", "{}"));
+    if (scale != 1 || offset != 0 || *kind != 'D')
+        TRY(onnx_add_layer(im, "Rescaling", "{scale: %.9g, offset: %.9g}", scale, offset));
     return onnx_done(im);
 }
 
@@ -752,6 +780,7 @@ typedef struct operator_row {
 } operator_row;
 
 static const operator_row operators[] = {
+    {"Abs", import_function},
     {"Add", import_arithmetic},
     {"AveragePool", import_pool},
     {"BatchNormalization", import_batch_norm},
@@ -761,6 +790,7 @@ static const operator_row operators[] = {
     {"Div", import_arithmetic},
     {"Dropout", import_dropout},
     {"Elu", import_elu},
+    {"Exp", import_function},
     {"Flatten", import_flatten},
     {"Gelu", import_gelu},
     {"Gemm", import_gemm},
@@ -768,6 +798,7 @@ static const operator_row operators[] = {
     {"Identity", import_nothing},
     {"LayerNormalization", import_layer_norm},
     {"LeakyRelu", import_leaky_relu},
+    {"Log", import_function},
     {"MatMul", import_matmul},
     {"Max", onnx_import_merge},
     {"MaxPool", import_pool},
@@ -775,11 +806,14 @@ static const operator_row operators[] = {
     {"Min", onnx_import_merge},
     {"Mul", import_arithmetic},
     {"Pad", import_pad},
+    {"Pow", import_power},
+    {"Reciprocal", import_function},
     {"ReduceMean", import_mean},
     {"Relu", import_relu},
     {"Reshape", import_reshape},
     {"Sigmoid", import_sigmoid},
     {"Softmax", import_softmax},
+    {"Sqrt", import_function},
     {"Squeeze", import_squeeze},
     {"Sub", import_arithmetic},
     {"Sum", onnx_import_merge},

@@ -33,6 +33,10 @@ enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_SIZE_MAX 1000000000.0
 #define LAYER_SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
 
+/* Keras's module of operations, and that of the few that NumPy does not have. */
+#define OPS_NUMPY "keras.src.ops.numpy"
+#define OPS_MATH "keras.src.ops.math"
+
 /* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
 #define OPTIONS_NO_REGULARIZERS                                                               \

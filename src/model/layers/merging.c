@@ -54,23 +54,24 @@ static const char *const merging_samples[] = {
     NULL,
 };
 
-/* The rows of layers that differ only in the operation. */
-#define MERGING(class_name, name_of_it, f)                                                      \
+/* The rows of layers that differ only in the operation, and in how many inputs they take. */
+#define MERGING_AS(class_name, name_of_it, f, declare_, samples_, ...)                          \
     static cornu_status name_of_it##_emit(const layer *l, step_builder *b, const tensor_ref *x, \
                                           tensor_ref *y)                                        \
     {                                                                                           \
         (void)l;                                                                                \
         return merge(b, f, x, y);                                                               \
     }                                                                                           \
-    const layer_kind layer_##class_name = {                                                     \
-        .name = #class_name,                                                                    \
-        .base_name = #name_of_it,                                                               \
-        .fields = no_fields,                                                                    \
-        .declare = merging_declare,                                                             \
-        .emit = name_of_it##_emit,                                                              \
-        .samples = merging_samples,                                                             \
-        .merges = true,                                                                         \
-    }
+    const layer_kind layer_##class_name = {.name = #class_name,                                 \
+                                           .base_name = #name_of_it,                            \
+                                           .fields = no_fields,                                 \
+                                           .declare = declare_,                                 \
+                                           .emit = name_of_it##_emit,                           \
+                                           .samples = samples_,                                 \
+                                           .merges = true,                                      \
+                                           __VA_ARGS__}
+#define MERGING(class_name, name_of_it, f) \
+    MERGING_AS(class_name, name_of_it, f, merging_declare, merging_samples, .operation = NULL)
 
 MERGING(Add, add, BINARY_ADD);
 MERGING(Multiply, multiply, BINARY_MULTIPLY);
@@ -165,35 +166,28 @@ const layer_kind layer_Average = {
     .merges = true,
 };
 
-/* Subtract: y = x[0] - x[1] */
-static cornu_status subtract_declare(layer *l, layer_call *call)
+/* ---- element by element, of two ----------------------------------------------------------- */
+
+static cornu_status pair_declare(layer *l, layer_call *call)
 {
     TRY(layer_wants_two(call));
     return merging_declare(l, call);
 }
 
-static cornu_status subtract_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                  tensor_ref *y)
-{
-    (void)l;
-    return merge(b, BINARY_SUBTRACT, x, y);
-}
-
-static const char *const subtract_samples[] = {
+/* The divisor is b, which is above 0: see net_layer. */
+static const char *const pair_samples[] = {
     "5 | {inputs: [a, b]}",
-    "4,3,2 | {inputs: [b, a]}",
+    "4,3,2 | {inputs: [a, b]}",
     NULL,
 };
 
-const layer_kind layer_Subtract = {
-    .name = "Subtract",
-    .base_name = "subtract",
-    .fields = no_fields,
-    .declare = subtract_declare,
-    .emit = subtract_emit,
-    .samples = subtract_samples,
-    .merges = true,
-};
+#define PAIR(class_name, name_of_it, f, ...) \
+    MERGING_AS(class_name, name_of_it, f, pair_declare, pair_samples, __VA_ARGS__)
+
+PAIR(Subtract, subtract, BINARY_SUBTRACT, .operation = NULL);
+/* ops.divide, and x / y */
+PAIR(Divide, divide, BINARY_DIVIDE, .operation = OPS_NUMPY, .unlisted = true);
+PAIR(TrueDivide, true_divide, BINARY_DIVIDE, .operation = OPS_NUMPY, .unlisted = true);
 
 /* ---- Concatenate -------------------------------------------------------------------------- */
 

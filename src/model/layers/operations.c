@@ -372,28 +372,6 @@ REDUCTION(Min, min, extreme_fields);
 
 /* ---- element by element -------------------------------------------------------------------- */
 
-/* Absolute: y = |x| = max(x, -x) */
-static cornu_status absolute_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                  tensor_ref *y)
-{
-    tensor_ref negative;
-    (void)l;
-    TRY(emit_scale(b, x[0], -1, 0, &negative));
-    return emit_binary(b, BINARY_MAXIMUM, x[0], negative, y);
-}
-
-static const char *const absolute_samples[] = {"7 | {}", "3,4,2 | {}", NULL};
-
-const layer_kind layer_Absolute = {
-    .name = "Absolute",
-    .base_name = "absolute",
-    .operation = NUMPY,
-    .fields = no_fields,
-    .declare = layer_same_shape,
-    .emit = absolute_emit,
-    .samples = absolute_samples,
-};
-
 /* Clip: y = x, at least x_min and at most x_max. */
 typedef struct clip_config {
     double x_min, x_max;

@@ -14,9 +14,15 @@ static bool reads(const plan *p, int i, op_kind kind, int input, tensor_ref t)
     return i < p->op_count && p->ops[i].kind == kind && t != NO_TENSOR && p->ops[i].in[input] == t;
 }
 
+/* Can kernels of other operations apply it to what they compute? */
+static bool joins_others(activation_kind kind)
+{
+    return kind != ACTIVATION_SOFTMAX && !activation_is_function(kind);
+}
+
 static bool is_elementwise(const op *o)
 {
-    return o->kind == OP_ACTIVATION_BACKWARD && o->a.act.kind != ACTIVATION_SOFTMAX;
+    return o->kind == OP_ACTIVATION_BACKWARD && joins_others(o->a.act.kind);
 }
 
 /* Does operation `i` pass `dy`, which nothing reads after it, back through an activation? */
@@ -165,7 +171,7 @@ static bool find_residual(const plan *p, op_group *g)
     if (g->count == 0 ? o->kind == OP_ADD : adds(p, i, o->out[0]))
         take(g, ROLE_ADD, i++);
     if (g->count > 0 && alone_reads(p, i, OP_ACTIVATION_FORWARD, p->ops[i - 1].out[0]) &&
-        p->ops[i].a.act.kind != ACTIVATION_SOFTMAX)
+        joins_others(p->ops[i].a.act.kind))
         take(g, ROLE_ACTIVATION, i);
     return g->count > 0;
 }

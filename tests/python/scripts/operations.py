@@ -10,6 +10,11 @@ pictures = {
     "arithmetic": lambda t: (2 * t + 1 - t / 4) * 0.5,
     "reversed": lambda t: 1 - (-t),
     "of two": lambda t: t * ops.relu(t) - t,
+    "divided": lambda t: ops.true_divide(t, t * t + 1) + 2 / ops.exp(t) + ops.divide(1, ops.exp(t) + 1),
+    "functions": lambda t: ops.exp(t) + ops.log(ops.absolute(t) + 0.5) * ops.sqrt(ops.square(t) + 0.1),
+    "inverses": lambda t: 1 / (t ** 2 + 0.5) - 3 / (t ** 2 + 1) + ops.reciprocal(t * t + 1) * ops.rsqrt(t * t + 2),
+    "roots": lambda t: (t ** 2 + 1) ** 0.5 + (t ** 2 + 1) ** -1,
+    "repeated": lambda t: t / (ops.sum(ops.exp(t), axis=-1, keepdims=True)),
     "absolute": lambda t: ops.absolute(t) + abs(t),
     "square": lambda t: ops.square(t) + t ** 2,
     "maximum": lambda t: ops.maximum(t, 0.3) + ops.maximum(t, -t),
@@ -53,6 +58,7 @@ begin = keras.Input((8,))
 left = layers.Dense(6, activation="tanh", name="left")(begin)
 right = layers.Dense(6, name="right")(begin) / 2
 merged = layers.Concatenate()([layers.Subtract()([left, right]), layers.Maximum()([left, right]), left * right + 0.1])
+merged = merged / ops.sqrt(ops.exp(merged) + 1) + ops.log(1 + merged ** 2)
 model = keras.Model(begin, layers.Dense(1, name="out")(layers.Minimum()([merged, 2 - merged])))
 model.set_weights([rng.normal(0, 0.5, w.shape) for w in model.get_weights()])
 model.compile("sgd", "mse")

@@ -57,6 +57,8 @@ typedef vec rule_real;
 #define rule_tanh(a) vec_tanh(a)
 #define rule_erfc(a) all_erfc(a)
 #define rule_exp(a) all_exp(a)
+#define rule_exp_fast(a) vec_exp(a)
+#define rule_log(a) vec_log(a)
 #define rule_exp_negative(a) vec_exp_negative(a)
 #define rule_exp_coarse(a) (vec_expm1_negative(a) + 1.0f)
 #define rule_expm1_negative(a) vec_expm1_negative(a)

@@ -2,20 +2,45 @@
 #include "device/cuda/plugin/kernels/elementwise.h"
 #include "device/cuda/plugin/kernels/rules.cuh"
 
+/* Activations, and functions that are none. */
+static __device__ inline float apply(int kind, float alpha, float x)
+{
+    switch (kind) {
+#define ACTIVATION(...)
+#define ELEMENT_FUNCTION(id, name, other_name, rule, ...) \
+    case ACTIVATION_##id:                                 \
+        return activate_##rule(x, alpha);
+#include "model/activations.def"
+    }
+    return activate(kind, alpha, x);
+}
+
+static __device__ inline float apply_back(int kind, float alpha, float x_or_y, float dy)
+{
+    switch (kind) {
+#define ACTIVATION(...)
+#define ELEMENT_FUNCTION(id, name, other_name, rule, ...) \
+    case ACTIVATION_##id:                                 \
+        return activate_##rule##_back(x_or_y, dy, alpha);
+#include "model/activations.def"
+    }
+    return activate_back(kind, alpha, x_or_y, dy);
+}
+
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     cornu_activation_forward(activation_forward_params p)
 {
     int64_t packs = p.count / 4;
     for (EACH(i, packs)) {
         float4 v = load4(p.x, i * 4);
-        v.x = activate(p.kind, p.alpha, v.x);
-        v.y = activate(p.kind, p.alpha, v.y);
-        v.z = activate(p.kind, p.alpha, v.z);
-        v.w = activate(p.kind, p.alpha, v.w);
+        v.x = apply(p.kind, p.alpha, v.x);
+        v.y = apply(p.kind, p.alpha, v.y);
+        v.z = apply(p.kind, p.alpha, v.z);
+        v.w = apply(p.kind, p.alpha, v.w);
         store4(p.y, i * 4, v);
     }
     for (EACH(i, p.count - packs * 4))
-        p.y[packs * 4 + i] = activate(p.kind, p.alpha, p.x[packs * 4 + i]);
+        p.y[packs * 4 + i] = apply(p.kind, p.alpha, p.x[packs * 4 + i]);
 }
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
@@ -24,15 +49,15 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     int64_t packs = p.count / 4;
     for (EACH(i, packs)) {
         float4 v = load4(p.x_or_y, i * 4), d = load4(p.dy, i * 4);
-        d.x = activate_back(p.kind, p.alpha, v.x, d.x);
-        d.y = activate_back(p.kind, p.alpha, v.y, d.y);
-        d.z = activate_back(p.kind, p.alpha, v.z, d.z);
-        d.w = activate_back(p.kind, p.alpha, v.w, d.w);
+        d.x = apply_back(p.kind, p.alpha, v.x, d.x);
+        d.y = apply_back(p.kind, p.alpha, v.y, d.y);
+        d.z = apply_back(p.kind, p.alpha, v.z, d.z);
+        d.w = apply_back(p.kind, p.alpha, v.w, d.w);
         store4(p.dx, i * 4, d);
     }
     for (EACH(i, p.count - packs * 4)) {
         int64_t at = packs * 4 + i;
-        p.dx[at] = activate_back(p.kind, p.alpha, p.x_or_y[at], p.dy[at]);
+        p.dx[at] = apply_back(p.kind, p.alpha, p.x_or_y[at], p.dy[at]);
     }
 }
 

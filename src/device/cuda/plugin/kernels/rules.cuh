@@ -15,13 +15,16 @@ typedef float rule_real;
 #define rule_tanh(a) tanhf(a)
 #define rule_erfc(a) erfcf(a)
 #define rule_exp(a) expf(a)
+#define rule_exp_fast(a) expf(a)
+#define rule_log(a) logf(a)
 #define rule_exp_negative(a) expf(a)
 #define rule_exp_coarse(a) expf(a)
 #define rule_expm1_negative(a) expm1f(a)
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-/* Activations in 32-bit floats, by the rules of device/rules. */
+/* Activations in 32-bit floats, by the rules of device/rules. Functions that are no activations
+   (ELEMENT_FUNCTION) are left out: elementwise.cuh alone applies them. */
 #include "device/rules/activations.h"
 
 /* NaN for an activation over rows, which no kernel requests. */
@@ -31,6 +34,7 @@ static __device__ inline float activate(int kind, float alpha, float x)
 #define ACTIVATION(id, name, other_name, rule, ...) \
     case ACTIVATION_##id:                           \
         return activate_##rule(x, alpha);
+#define ELEMENT_FUNCTION(...)
 #include "model/activations.def"
     }
     return NAN;
@@ -43,6 +47,7 @@ static __device__ inline float activate_back(int kind, float alpha, float x_or_y
 #define ACTIVATION(id, name, other_name, rule, ...) \
     case ACTIVATION_##id:                           \
         return activate_##rule##_back(x_or_y, dy, alpha);
+#define ELEMENT_FUNCTION(...)
 #include "model/activations.def"
     }
     return NAN;

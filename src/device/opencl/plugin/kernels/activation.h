@@ -1,5 +1,6 @@
 /* Activations in 32-bit floats, by the rules of device/rules. OpenCL C has all functions that those
-   ask for (tanh, erfc, expm1). */
+   ask for (tanh, erfc, expm1). Functions that are no activations (ELEMENT_FUNCTION) are left out:
+   they would cost every kernel code and registers, and are applied by elementwise.cl alone. */
 #ifndef DEVICE_OPENCL_ACTIVATION_H
 #define DEVICE_OPENCL_ACTIVATION_H
 
@@ -15,6 +16,7 @@ static inline float activate(int kind, float alpha, float x)
 #define ACTIVATION(id, name, other_name, rule, ...) \
     case ACTIVATION_##id:                           \
         return activate_##rule(x, alpha);
+#define ELEMENT_FUNCTION(...)
 #include "model/activations.def"
     }
     return NAN;
@@ -27,6 +29,7 @@ static inline float activate_back(int kind, float alpha, float x_or_y, float dy)
 #define ACTIVATION(id, name, other_name, rule, ...) \
     case ACTIVATION_##id:                           \
         return activate_##rule##_back(x_or_y, dy, alpha);
+#define ELEMENT_FUNCTION(...)
 #include "model/activations.def"
     }
     return NAN;
@@ -43,6 +46,7 @@ INLINED float4 activate4(int kind, float alpha, float4 x)
     case ACTIVATION_##id:                                                         \
         return (float4)(activate_##rule(x.x, alpha), activate_##rule(x.y, alpha), \
                         activate_##rule(x.z, alpha), activate_##rule(x.w, alpha));
+#define ELEMENT_FUNCTION(...)
 #include "model/activations.def"
     }
     return (float4)(NAN);
@@ -57,6 +61,7 @@ INLINED float4 activate_back4(int kind, float alpha, float4 x_or_y, float4 dy)
                         activate_##rule##_back(x_or_y.y, dy.y, alpha), \
                         activate_##rule##_back(x_or_y.z, dy.z, alpha), \
                         activate_##rule##_back(x_or_y.w, dy.w, alpha));
+#define ELEMENT_FUNCTION(...)
 #include "model/activations.def"
     }
     return (float4)(NAN);

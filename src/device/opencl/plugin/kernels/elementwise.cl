@@ -5,6 +5,35 @@
 #include "device/opencl/plugin/kernels/activation.h"
 #include "device/opencl/plugin/kernels/shared.h"
 
+/* Activations, and functions that are none. */
+static inline float4 apply4(int kind, float alpha, float4 x)
+{
+    switch (kind) {
+#define ACTIVATION(...)
+#define ELEMENT_FUNCTION(id, name, other_name, rule, ...)                         \
+    case ACTIVATION_##id:                                                         \
+        return (float4)(activate_##rule(x.x, alpha), activate_##rule(x.y, alpha), \
+                        activate_##rule(x.z, alpha), activate_##rule(x.w, alpha));
+#include "model/activations.def"
+    }
+    return activate4(kind, alpha, x);
+}
+
+static inline float4 apply_back4(int kind, float alpha, float4 x_or_y, float4 dy)
+{
+    switch (kind) {
+#define ACTIVATION(...)
+#define ELEMENT_FUNCTION(id, name, other_name, rule, ...)              \
+    case ACTIVATION_##id:                                              \
+        return (float4)(activate_##rule##_back(x_or_y.x, dy.x, alpha), \
+                        activate_##rule##_back(x_or_y.y, dy.y, alpha), \
+                        activate_##rule##_back(x_or_y.z, dy.z, alpha), \
+                        activate_##rule##_back(x_or_y.w, dy.w, alpha));
+#include "model/activations.def"
+    }
+    return activate_back4(kind, alpha, x_or_y, dy);
+}
+
 /* y may be x */
 KERNEL(activation_forward, WORK_ITEMS)
 (IN(float, x), OUT(float, y), const long count, const int kind, const float alpha)
@@ -12,7 +41,7 @@ KERNEL(activation_forward, WORK_ITEMS)
     AT(x);
     AT(y);
     for (EACH(i, FOURS(count)))
-        store4(y, i, count, activate4(kind, alpha, load4(x, i, count)));
+        store4(y, i, count, apply4(kind, alpha, load4(x, i, count)));
 }
 
 /* dx may be dy */
@@ -25,7 +54,7 @@ KERNEL(activation_backward, WORK_ITEMS)
     AT(dx);
     for (EACH(i, FOURS(count)))
         store4(dx, i, count,
-               activate_back4(kind, alpha, load4(x_or_y, i, count), load4(dy, i, count)));
+               apply_back4(kind, alpha, load4(x_or_y, i, count), load4(dy, i, count)));
 }
 
 /* y = x factor + offset */
