@@ -40,7 +40,7 @@ static double bytes_of_tensor(const plan *p, const op *o, tensor_ref t)
     int64_t count = p->tensors[t].count;
     if (o->kind == OP_SLICE)
         return (double)p->tensors[o->out[0]].count * sizeof(float);
-    if (o->kind == OP_INSERT && (o->a.slice.partial || o->in[1] != NO_TENSOR))
+    if (o->kind == OP_INSERT && !insert_spreads(o))
         return t == o->in[1] ? 0 : (double)p->tensors[o->in[0]].count * sizeof(float);
     if (o->kind == OP_UPDATE && count == p->tensors[o->out[0]].count)
         count -= o->a.update.before + o->a.update.after;

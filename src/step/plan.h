@@ -140,6 +140,12 @@ static inline float loss_weight(const op *o)
     return o->a.loss.term ? o->a.loss.weight : 1;
 }
 
+/* INSERT into a new tensor, whose other elements become 0. */
+static inline bool insert_spreads(const op *o)
+{
+    return o->kind == OP_INSERT && o->in[1] == NO_TENSOR && !o->a.slice.partial;
+}
+
 typedef enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_PREDICT } plan_mode;
 
 /* The scope of a training plan: the whole step, or a half of it where something happens to the

@@ -242,7 +242,7 @@ gpu_slice gpu_slice_of(const gpu_op *r)
 {
     gpu_slice g = {.s = slice_runs_of(r->plan, r->op)};
     slice_runs *s = &g.s;
-    g.spreads = r->op->kind == OP_INSERT && !r->in[1] && !r->op->a.slice.partial;
+    g.spreads = insert_spreads(r->op);
     g.pack = (s->floats | s->outer | s->first | s->step) % 4 == 0 ? 4 : 1;
     s->floats /= g.pack;
     s->outer /= g.pack;

@@ -177,7 +177,7 @@ cornu_status reference_slice(const op_run *r)
 cornu_status reference_insert(const op_run *r)
 {
     const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
-    if (!r->in[1] && !r->op->a.slice.partial)
+    if (insert_spreads(r->op))
         memset(r->out[0], 0, (size_t)y->count * sizeof(float));
     for (int64_t i = 0; i < x->count; i++)
         r->out[0][sliced(r->op, &y->shape, &x->shape, i)] = r->in[0][i];

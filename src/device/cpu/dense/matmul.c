@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 CPU_ISA_TABLE(matmul_kernels, cpu_matmul_kernels);
+CPU_ISA_PREPARE(prepare_kernels, cpu_matmul_kernels)
 
 enum {
     DEPTH = 256,   /* of a packed panel, which stays in L1 */
@@ -82,12 +83,8 @@ static void run_task(void *context, int64_t task, int worker)
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
-    (void)p, (void)o;
-    cpu_isa isa;
-    TRY(cpu_isa_choose(&isa));
-    *state = (void *)(uintptr_t)cpu_matmul_kernels[isa];
     cpu_need_scratch(scratch_bytes, (int64_t)threads_count(pool) * DEPTH * MATMUL_PANEL);
-    return CORNU_OK;
+    return prepare_kernels(p, o, pool, state, scratch_bytes);
 }
 
 static cornu_status run(const op_run *r)

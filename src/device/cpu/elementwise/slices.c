@@ -6,32 +6,30 @@
 
 typedef struct slice_run {
     slice_runs s;
+    bool inserts; /* y is the whole; else x is */
     const float *x;
     float *y;
     int64_t per_task; /* runs, or outer indices of the whole */
     int64_t outers;
 } slice_run;
 
-static void slice_task(void *context, int64_t task, int worker)
+/* Runs begin..end-1. */
+static void copy_runs(const slice_run *r, int64_t begin, int64_t end)
 {
-    (void)worker;
-    const slice_run *r = context;
-    int64_t begin, end;
-    cpu_task_range(r->s.count, r->per_task, task, &begin, &end);
-    for (int64_t i = begin; i < end; i++)
-        memcpy(r->y + i * r->s.floats, r->x + slice_run_at(&r->s, i),
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t slice = i * r->s.floats, whole = slice_run_at(&r->s, i);
+        memcpy(r->y + (r->inserts ? whole : slice), r->x + (r->inserts ? slice : whole),
                (size_t)r->s.floats * sizeof *r->y);
+    }
 }
 
-static void insert_task(void *context, int64_t task, int worker)
+static void copy_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const slice_run *r = context;
     int64_t begin, end;
     cpu_task_range(r->s.count, r->per_task, task, &begin, &end);
-    for (int64_t i = begin; i < end; i++)
-        memcpy(r->y + slice_run_at(&r->s, i), r->x + i * r->s.floats,
-               (size_t)r->s.floats * sizeof *r->y);
+    copy_runs(r, begin, end);
 }
 
 /* Whole outer indices, with zeros between the runs. */
@@ -42,37 +40,28 @@ static void spread_task(void *context, int64_t task, int worker)
     int64_t begin, end;
     cpu_task_range(r->outers, r->per_task, task, &begin, &end);
     memset(r->y + begin * r->s.outer, 0, (size_t)((end - begin) * r->s.outer) * sizeof *r->y);
-    for (int64_t i = begin * r->s.runs; i < end * r->s.runs; i++)
-        memcpy(r->y + slice_run_at(&r->s, i), r->x + i * r->s.floats,
-               (size_t)r->s.floats * sizeof *r->y);
+    copy_runs(r, begin * r->s.runs, end * r->s.runs);
 }
 
-static cornu_status run_copies(const op_run *r, threads_work *work)
+static cornu_status run_slices(const op_run *r)
 {
-    slice_run s = {.s = slice_runs_of(r->plan, r->op), .x = r->in[0], .y = r->out[0]};
-    s.per_task = cpu_rows_per_task(s.s.floats);
-    threads_run(r->pool, cpu_divide_up(s.s.count, s.per_task), work, &s);
+    slice_run s = {.s = slice_runs_of(r->plan, r->op),
+                   .inserts = r->op->kind == OP_INSERT,
+                   .x = r->in[0],
+                   .y = r->out[0]};
+    if (insert_spreads(r->op)) {
+        s.outers = s.s.count / s.s.runs;
+        s.per_task = cpu_rows_per_task(s.s.outer);
+        threads_run(r->pool, cpu_divide_up(s.outers, s.per_task), spread_task, &s);
+    } else {
+        s.per_task = cpu_rows_per_task(s.s.floats);
+        threads_run(r->pool, cpu_divide_up(s.s.count, s.per_task), copy_task, &s);
+    }
     return CORNU_OK;
 }
 
-static cornu_status run_slice(const op_run *r)
-{
-    return run_copies(r, slice_task);
-}
-
-static cornu_status run_insert(const op_run *r)
-{
-    if (r->in[1] || r->op->a.slice.partial)
-        return run_copies(r, insert_task);
-    slice_run s = {.s = slice_runs_of(r->plan, r->op), .x = r->in[0], .y = r->out[0]};
-    s.outers = s.s.count / s.s.runs;
-    s.per_task = cpu_rows_per_task(s.s.outer);
-    threads_run(r->pool, cpu_divide_up(s.outers, s.per_task), spread_task, &s);
-    return CORNU_OK;
-}
-
-const kernel cpu_slice = {.name = "copy", .run = run_slice};
-const kernel cpu_insert = {.name = "copy", .run = run_insert};
+const kernel cpu_slice = {.name = "copy", .run = run_slices};
+const kernel cpu_insert = {.name = "copy", .run = run_slices};
 
 /* ---- TRANSPOSE --------------------------------------------------------------------------- */
 
