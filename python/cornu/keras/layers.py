@@ -109,6 +109,7 @@ class Layer(Configured):
     Besides its own options each layer has name and, if it is the first of a model, input_shape (of a sample), input_dim or
     batch_input_shape, and trainable. dtype is always "float32"."""
 
+    _is_operation = False  # made by keras.ops or an operator
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
@@ -129,8 +130,6 @@ class Layer(Configured):
             self._config["strides"] = self._config["pool_size"]
         self._begin(owner, name, _sample_shape(owner, shapes))
         self._trainable = trainable
-
-    _is_operation = False  # made by keras.ops or an operator
 
     def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
         if name is not None and not isinstance(name, str):
