@@ -75,8 +75,13 @@ def branching_cases():
     c.node("Add", flat)
     yield "two orders", c, "(Add): found two orders of elements: of v8 the file's, of v6 of an image that was flattened", False
     c = block(13, "Add")
-    c.node("Div", "tanh")
-    yield "a quotient of two", c, "(Div): found inputs that are computed, v5 and tanh", False
+    c.node("Exp")
+    c.nodes.append(onnx.helper.make_node("Div", ["tanh", c.value], ["quotient"], name="quotient"))
+    c.value = "quotient"
+    yield "a quotient of two", c, "", False
+    c = block(13, "Add")
+    c.node("Mod", "tanh")
+    yield "a remainder", c, "(Mod)", False
     c = hand(13, 4, 4)
     x = c.value
     c.node("Relu")

@@ -415,6 +415,11 @@ cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const cha
     if (layer_is_input(l->kind))
         return doc_fail(at, "%s: found a second call of the input; expected one of a layer",
                         l->name);
+    if (layer_operation(l))
+        return doc_fail(at,
+                        "%s: found a second call of the operation %s; expected another %s, as "
+                        "operations have no weights to share",
+                        l->name, l->kind->name, l->kind->name);
     TRY(name ? model_chosen_name(m, name, at, &own)
              : model_call_name(m, l->name, l->call_count + 1, &own));
     cornu_status status = model_repeat(m, l, at, own, inputs, count);

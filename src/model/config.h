@@ -37,13 +37,13 @@ typedef enum config_type {
 } config_type;
 
 enum {
-    CONFIG_REQUIRED = 1, /* has no default */
-    CONFIG_NULLABLE = 2, /* null is a value: stored as `none` (pair: 0, 0) */
-    CONFIG_ABOVE = 4,    /* must be greater than `minimum`, not equal */
-    CONFIG_BELOW = 8,    /* must be less than `maximum`, not equal */
-    CONFIG_ALIAS = 16,   /* another spelling: read, never written, not listed in messages */
+    CONFIG_REQUIRED = 1,  /* has no default */
+    CONFIG_NULLABLE = 2,  /* null is a value: stored as `none` (pair: 0, 0) */
+    CONFIG_ABOVE = 4,     /* must be greater than `minimum`, not equal */
+    CONFIG_BELOW = 8,     /* must be less than `maximum`, not equal */
+    CONFIG_ALIAS = 16,    /* another spelling: read, never written, not listed in messages */
     CONFIG_ARGUMENT = 32, /* Keras has it in the call, not in the configuration */
-    CONFIG_OPEN = 64     /* null is a dimension of a shape: any size, stored as 0 */
+    CONFIG_OPEN = 64      /* null is a dimension of a shape: any size, stored as 0 */
 };
 
 enum { CONFIG_NUMBERS_MAX = 33 };

@@ -243,6 +243,12 @@ static void wrong_calls_are_refused_with_the_layer(void **state)
         {VECTOR(TWICE "    - Call: {layer: head, units: 3}\n"), "unknown|units"},
         {VECTOR(TWICE "    - Call: {layer: input_layer}\n"),
          "layers[5]: input_layer: found a second call of the input"},
+        {VECTOR(TWICE "    - Exp: {name: e}\n    - Call: {layer: e}\n"),
+         "layers[6]: e: found a second call of the operation Exp; expected another Exp"},
+        {VECTOR(TWICE
+                "    - Reshape: {target_shape: [4, 1]}\n    - Divide: {inputs: [reshape, b]}\n"),
+         "layers[6]: divide (Divide): found tensors of shapes (None, 4, 1) and (None, 4); expected "
+         "equal numbers of axes"},
         {VECTOR(TWICE "    - Call: {layer: head, inputs: [b, head]}\n"),
          "layers[5]: head (Dense): found 2 inputs; expected one"},
         {VECTOR(TWICE "    - Dense: {units: 3}\n    - Call: {layer: head}\n"),

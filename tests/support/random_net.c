@@ -206,6 +206,29 @@ static int pick_other(drawn *d, int x)
     return x;
 }
 
+/* x becomes a number between 0.5 and 1.5. */
+static bool add_positive(drawn *d, int *x)
+{
+    if (!add(d, *x, "Activation", "{activation: sigmoid}") ||
+        !add(d, last(d), "Rescaling", "{scale: 1, offset: 0.5}"))
+        return false;
+    *x = last(d);
+    return true;
+}
+
+/* A function that is no activation, of numbers of which all have one. */
+static bool add_element_function(drawn *d, int x)
+{
+    static const char *const kinds[] = {"Absolute", "Exp",  "Log",    "Reciprocal",
+                                        "Rsqrt",    "Sqrt", "Square", NULL};
+    return add_positive(d, &x) && append(d, one_of(d, kinds), &x, 1, "{}");
+}
+
+static bool divides(const layer_kind *k)
+{
+    return strcmp(k->name, "Divide") == 0 || strcmp(k->name, "TrueDivide") == 0;
+}
+
 static bool add_merge(drawn *d, int x)
 {
     const layer_kind *kind = pick_merge(d);
@@ -217,6 +240,8 @@ static bool add_merge(drawn *d, int x)
         inputs[0] = inputs[count - 1];
         inputs[count - 1] = x;
     }
+    if (divides(kind) && !add_positive(d, &inputs[1]))
+        return false;
     if (strcmp(kind->name, "Concatenate") == 0)
         snprintf(options, sizeof options, "{axis: %d}", chance(d, 60) ? -1 : between(d, 1, 3));
     return append(d, kind->name, inputs, count, options);
@@ -272,9 +297,9 @@ static void add_one(drawn *d)
     static add_function *const of_images[] = {add_conv,  add_conv,    add_square_conv, add_pool,
                                               add_pool,  add_padding, add_global_pool, add_norm,
                                               add_merge, add_dense,   add_merge};
-    static add_function *const of_any[] = {add_dense,      add_norm,  add_plain,
-                                           add_activation, add_merge, add_merge,
-                                           add_reshape,    add_dot,   add_broadcast};
+    static add_function *const of_any[] = {
+        add_dense, add_norm,    add_plain, add_activation, add_merge,
+        add_merge, add_reshape, add_dot,   add_broadcast,  add_element_function};
     const int x = pick_node(d);
     const bool image = shape_of(d, x)->rank == 3 && chance(d, 75);
     add_function *f = image ? of_images[below(d, sizeof of_images / sizeof *of_images)]

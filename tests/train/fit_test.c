@@ -408,7 +408,7 @@ static void labels_out_of_range_are_refused(void **state)
         int32_t before = labels[7];
         labels[7] = wrong[i];
         expect_status(cornu_fit(model, data, NULL, NULL), CORNU_INVALID);
-        expect_message("in sample 7; the model's outputs expect 0 to 2");
+        expect_message("in sample 7; the output dense_1 expects 0 to 2");
         labels[7] = before;
     }
     assert_untouched(model);
@@ -444,9 +444,9 @@ static void data_that_does_not_fit_the_model_is_refused(void **state)
         const char *layers, *loss, *metrics, *message;
     } cases[] = {
         {"[{Dense: {units: 2, activation: softmax}}]", "sparse_categorical_crossentropy", "",
-         "expect 0 to 1"},
+         "expects 0 to 1"},
         {"[{Dense: {units: 2, activation: softmax}}]", "categorical_crossentropy", "", "expect"},
-        {"[{Dense: {units: 1, activation: sigmoid}}]", "binary_crossentropy", "", "expect 0 to 1"},
+        {"[{Dense: {units: 1, activation: sigmoid}}]", "binary_crossentropy", "", "expects 0 to 1"},
         {"[{Reshape: {target_shape: [4, 2]}}, {Dense: {units: 3}}]",
          "sparse_categorical_crossentropy", "", "the model's output (4, 3) expects more"},
     };

@@ -168,9 +168,24 @@ const layer_kind layer_Average = {
 
 /* ---- element by element, of two ----------------------------------------------------------- */
 
+/* keras.ops puts batches beside each other: it has no other meaning for tensors of different ranks,
+   as merging layers have. */
+static cornu_status wants_one_rank(const layer_call *call)
+{
+    char first[128], second[128];
+    const shape *x = &call->in[0], *z = &call->in[1];
+    if (x->rank == z->rank)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "found tensors of shapes %s and %s; expected equal numbers of axes",
+                       shape_show(x, true, first), shape_show(z, true, second));
+}
+
 static cornu_status pair_declare(layer *l, layer_call *call)
 {
     TRY(layer_wants_two(call));
+    if (l->kind->operation)
+        TRY(wants_one_rank(call));
     return merging_declare(l, call);
 }
 
