@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POSITION_AT = 256, STEPS_AT = 512 }; /* offsets in .fixed, after the results */
+enum { POSITION_AT = 1024, STEPS_AT = 1280 }; /* offsets in .fixed, after the results */
 _Static_assert(sizeof(cuda_results) <= POSITION_AT, "the results end before the position");
 _Static_assert(sizeof(((cuda_results *)0)->metrics) >= sizeof(((step_results *)0)->metrics),
                "the device has room for all metrics");
