@@ -195,8 +195,9 @@ VEC_INLINE vec vec_log(vec x)
 {
     typedef int32_t integers __attribute__((vector_size(VEC_BYTES)));
     const integers root_half = 0x3f3504f3 - (integers){0};
-    integers exponent = ((integers)x - root_half) >> 23;
-    vec m = (vec)((integers)x - (exponent << 23)), n = __builtin_convertvector(exponent, vec);
+    const integers number = (integers)vec_select(x > 0.0f, x, vec_all(1)); /* no overflows below */
+    integers exponent = (number - root_half) >> 23;
+    vec m = (vec)(number - exponent * (1 << 23)), n = __builtin_convertvector(exponent, vec);
     vec t = (m - 1.0f) / (m + 1.0f), square = t * t;
     vec series = square * (2.0f / 9) + 2.0f / 7;
     series = series * square + 2.0f / 5;
