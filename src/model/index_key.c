@@ -200,7 +200,8 @@ static cornu_status apply_range(const index_item *item, int axis, int64_t n, ind
                            "found a slice from %lld to %lld of the %lld elements along axis %d; "
                            "expected at least one element",
                            (long long)begin, (long long)end, (long long)n, axis);
-    *out = (index_run){begin, step, (end - begin - 1) / step + 1};
+    const int64_t count = (end - begin - 1) / step + 1;
+    *out = (index_run){begin, count > 1 ? step : 1, count};
     return CORNU_OK;
 }
 

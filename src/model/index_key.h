@@ -24,7 +24,7 @@ typedef struct index_key {
 cornu_status index_key_read(const doc *d, index_key *out);
 json_t *index_key_to_json(const index_key *key); /* Keras's form; a new reference */
 
-/* Elements begin, begin + step, ... of an axis. */
+/* Elements begin, begin + step, ... of an axis; the step of one element is 1. */
 typedef struct index_run {
     int64_t begin, step, count;
 } index_run;

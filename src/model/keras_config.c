@@ -539,17 +539,25 @@ static cornu_status link_call(const keras_layers *layers, const keras_call *c)
     return CORNU_OK;
 }
 
-/* Find what all calls read, and the model's outputs. */
+/* Find the model's inputs or outputs. */
+static cornu_status link_ends(const keras_layers *layers, const doc *config, const char *key)
+{
+    ends e;
+    keras_link link;
+    TRY(read_ends(config, key, &e));
+    for (int i = 0; i < e.count; i++)
+        TRY(find_call(layers, e.tensor[i], true, &link));
+    return CORNU_OK;
+}
+
+/* Find what all calls read, and the model's ends, so that all outputs of operations that are read
+   are known before the operations are appended. */
 static cornu_status link_calls(const keras_layers *layers, const doc *config)
 {
-    ends out;
-    keras_link link;
     for (int i = 0; i < layers->call_count; i++)
         TRY(link_call(layers, &layers->calls[i]));
-    TRY(read_ends(config, "output_layers", &out));
-    for (int i = 0; i < out.count; i++)
-        TRY(find_call(layers, out.tensor[i], true, &link));
-    return CORNU_OK;
+    TRY(link_ends(layers, config, "input_layers"));
+    return link_ends(layers, config, "output_layers");
 }
 
 static cornu_status find_ends(const cornu_model *m, const keras_layers *layers, const ends *e,

@@ -31,12 +31,12 @@ static bool is_tensor(const doc *d)
     return is_object(d, "__keras_tensor__");
 }
 
-/* A number: 2, or an array of one, as Keras writes it. */
-static bool read_number(const doc *d, double *out)
+/* A number: 2, or an array of one, as Keras writes it, which may have *axes. */
+static bool read_number(const doc *d, int *axes, double *out)
 {
     if (is_object(d, "__numpy__") || is_object(d, "__tensor__"))
         d = doc_get(doc_get(d, "config"), "value");
-    while (d && d->type == DOC_LIST && d->count == 1)
+    for (*axes = 0; d && d->type == DOC_LIST && d->count == 1; (*axes)++)
         d = d->items[0];
     if (!d || (d->type != DOC_INT && d->type != DOC_REAL) || !isfinite(d->real))
         return false;
@@ -56,11 +56,6 @@ static cornu_status fail_argument(const operation_call *c, int i, const char *ex
                     is_tensor(d) ? "a tensor" : found, expected);
 }
 
-static cornu_status get_number(const operation_call *c, int i, double *out)
-{
-    return read_number(c->argument[i], out) ? CORNU_OK : fail_argument(c, i, "one number");
-}
-
 /* The node of an argument that is one tensor. */
 static cornu_status get_node(const operation_call *c, int i, int *out)
 {
@@ -70,6 +65,18 @@ static cornu_status get_node(const operation_call *c, int i, int *out)
     if (!is_tensor(c->argument[i]))
         return fail_argument(c, i, "a tensor");
     *out = c->nodes[first];
+    return CORNU_OK;
+}
+
+/* A number beside the tensor of this node, whose shape it must not change. */
+static cornu_status get_number(const cornu_model *m, const operation_call *c, int i, int node,
+                               double *out)
+{
+    int axes = 0;
+    if (!read_number(c->argument[i], &axes, out))
+        return fail_argument(c, i, "one number");
+    if (axes > m->nodes[node].out.rank + 1)
+        return fail_argument(c, i, "one number, of no more axes than the tensor");
     return CORNU_OK;
 }
 
@@ -231,11 +238,12 @@ static cornu_status merge(cornu_model *m, const operation_call *c)
 }
 
 /* The tensor of a call on a tensor and a number; *first: the number is the first argument. */
-static cornu_status get_both(const operation_call *c, int *node, double *number, bool *first)
+static cornu_status get_both(const cornu_model *m, const operation_call *c, int *node,
+                             double *number, bool *first)
 {
     *first = is_tensor(c->argument[1]);
     TRY(get_node(c, *first, node));
-    return get_number(c, !*first, number);
+    return get_number(m, c, !*first, *node, number);
 }
 
 static bool has_two_tensors(const operation_call *c)
@@ -250,7 +258,7 @@ static cornu_status add(cornu_model *m, const operation_call *c)
     bool first;
     if (has_two_tensors(c))
         return merge(m, c);
-    TRY(get_both(c, &node, &n, &first));
+    TRY(get_both(m, c, &node, &n, &first));
     return append_layer(m, c, "Rescaling", rescaling(1, n), &node, 1);
 }
 
@@ -261,7 +269,7 @@ static cornu_status subtract(cornu_model *m, const operation_call *c)
     bool first;
     if (has_two_tensors(c))
         return merge(m, c);
-    TRY(get_both(c, &node, &n, &first));
+    TRY(get_both(m, c, &node, &n, &first));
     return append_layer(m, c, "Rescaling", first ? rescaling(-1, n) : rescaling(1, -n), &node, 1);
 }
 
@@ -272,7 +280,7 @@ static cornu_status multiply(cornu_model *m, const operation_call *c)
     bool first;
     if (has_two_tensors(c))
         return merge(m, c);
-    TRY(get_both(c, &node, &n, &first));
+    TRY(get_both(m, c, &node, &n, &first));
     return append_layer(m, c, "Rescaling", rescaling(n, 0), &node, 1);
 }
 
@@ -296,7 +304,7 @@ static cornu_status divide(cornu_model *m, const operation_call *c)
     bool first;
     if (has_two_tensors(c))
         return merge(m, c);
-    TRY(get_both(c, &node, &n, &first));
+    TRY(get_both(m, c, &node, &n, &first));
     if (first)
         return divide_number(m, c, node, n);
     if (n >= 0 && n <= 0)
@@ -311,7 +319,7 @@ static cornu_status extreme(cornu_model *m, const operation_call *c)
     bool first;
     if (has_two_tensors(c))
         return merge(m, c);
-    TRY(get_both(c, &node, &n, &first));
+    TRY(get_both(m, c, &node, &n, &first));
     return append_layer(m, c, c->row->class_name, json_pack("{s:f}", "constant", n), &node, 1);
 }
 
@@ -329,7 +337,9 @@ static cornu_status power(cornu_model *m, const operation_call *c)
         const char *layer;
     } layers[] = {{2, "Square"}, {0.5, "Sqrt"}, {-0.5, "Rsqrt"}, {-1, "Reciprocal"}};
     double n = 0;
-    TRY(get_number(c, 1, &n));
+    int node = 0;
+    TRY(get_node(c, 0, &node));
+    TRY(get_number(m, c, 1, node, &n));
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         if (n >= layers[i].exponent && n <= layers[i].exponent)
             return append_on_first(m, c, layers[i].layer, json_object());
@@ -620,10 +630,10 @@ static bool has_others(const doc *node, const operation_row *row)
 {
     const doc *args = doc_get(node, "args"), *kwargs = doc_get(node, "kwargs");
     int tensors = 0, others = 0;
-    for (int i = 0; args && i < args->count; i++)
+    for (int i = 0; args && args->type == DOC_LIST && i < args->count; i++)
         *(is_tensor(args->items[i]) || is_list_of_tensors(args->items[i]) ? &tensors : &others) +=
             1;
-    for (int i = 0; kwargs && i < kwargs->count; i++)
+    for (int i = 0; kwargs && kwargs->type == DOC_MAP && i < kwargs->count; i++)
         others += find_word(row->arguments, kwargs->items[i]->key) >= 0;
     return tensors > 0 && others > 0;
 }

@@ -1,6 +1,7 @@
 /* Keras's operations in configurations, as real Keras 3.15 writes them; and operations in recipes.
  */
 #include "make_model.h"
+#include "model/index_key.h"
 #include "model/model.h"
 
 #define TENSOR(layer, output)                                                                  \
@@ -241,6 +242,9 @@ static void what_cannot_be_read_is_refused_by_its_name(void **state)
         {"Add", ", \"axis\": 1", X ", 1", "", 0, "it (Add): unknown option; expected none"},
         {"Multiply", "", X ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [1, 2]}}", "",
          0, "it (Multiply): found an array; expected one number"},
+        {"Multiply", "", X ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [[[[1]]]]}}",
+         "", 0,
+         "it (Multiply): found an array; expected one number, of no more axes than the tensor"},
         {"Multiply", "", X ", \"two\"", "", 0, "it (Multiply): found \"two\"; expected one number"},
         {"Divide", "", X ", 0", "", 0, "it (Divide): found 0; expected another divisor"},
         {"Power", "", X ", 3", "", 0, "it (Power): found 3; expected 2"},
@@ -294,6 +298,34 @@ static void what_cannot_be_read_is_refused_by_its_name(void **state)
     }
 }
 
+/* A model of x [4][6] and this layer "it", with these inputs. */
+#define MODEL_OF(inputs, ...)                                                                      \
+    "{\"class_name\": \"Functional\", \"config\": {\"layers\": [{\"class_name\": \"InputLayer\", " \
+    "\"config\": {\"batch_shape\": [null, 4, 6]}, \"name\": \"in\", \"inbound_nodes\": []}, "      \
+    "{\"name\": \"it\", " __VA_ARGS__ "}], \"input_layers\": " inputs                              \
+    ", \"output_layers\": [\"it\", 0, 0]}}"
+
+/* In the form of .h5 files, where the arguments tell what it is. */
+static void arguments_that_are_no_map_are_refused(void **state)
+{
+    (void)state;
+    must_refuse(MODEL_OF("[\"in\", 0, 0]",
+                         "\"class_name\": \"Add\", \"config\": {}, "
+                         "\"inbound_nodes\": [{\"args\": [" X ", " X "], \"kwargs\": [1]}]"),
+                "k.json", "kwargs: found [1]; expected a map of call arguments");
+}
+
+/* Also one that nothing else reads. */
+static void an_output_of_an_operation_is_no_input_of_the_model(void **state)
+{
+    (void)state;
+    must_refuse(MODEL_OF("[[\"in\", 0, 0], [\"it\", 0, 1]]",
+                         "\"module\": \"keras.src.ops.numpy\", \"class_name\": \"Split\", "
+                         "\"config\": {\"indices_or_sections\": 2, \"axis\": 1}, "
+                         "\"inbound_nodes\": [{\"args\": [" X "], \"kwargs\": {}}]"),
+                "k.json", "it_output_1: found a layer that is no InputLayer");
+}
+
 static void a_sequential_has_no_operations(void **state)
 {
     (void)state;
@@ -336,6 +368,25 @@ static void keys_of_recipes_are_pythons(void **state)
                 "found 2 ellipses; expected at most one");
 }
 
+/* So no device multiplies with a step that is too long for its numbers. */
+static void one_element_has_the_step_1(void **state)
+{
+    (void)state;
+    static const char text_of[] = "':, 1::9223372036854775807'";
+    const shape in = {2, {4, 6}};
+    index_key key;
+    index_run runs[SHAPE_MAX];
+    shape out;
+    doc *d;
+    must(doc_parse(text_of, sizeof text_of - 1, "key", &d));
+    must(index_key_read(d, &key));
+    must(index_key_apply(&key, &in, runs, &out));
+    assert_int_equal(runs[0].begin, 1);
+    assert_int_equal(runs[0].step, 1);
+    assert_int_equal(runs[0].count, 1);
+    doc_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,8 +395,11 @@ int main(void)
         cmocka_unit_test(outputs_of_a_split_are_parts),
         cmocka_unit_test(operations_are_written_as_keras_has_them),
         cmocka_unit_test(what_cannot_be_read_is_refused_by_its_name),
+        cmocka_unit_test(arguments_that_are_no_map_are_refused),
+        cmocka_unit_test(an_output_of_an_operation_is_no_input_of_the_model),
         cmocka_unit_test(a_sequential_has_no_operations),
         cmocka_unit_test(keys_of_recipes_are_pythons),
+        cmocka_unit_test(one_element_has_the_step_1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
