@@ -16,6 +16,16 @@
 
 enum { STEPS = 4 };
 
+/* 64 metrics of twelve outputs, by which no two neighbours are equal. */
+#define TOP(n, k) "{top_k_categorical_accuracy: {k: " #k ", name: t" #n "}}, "
+#define TEN(n)   \
+    TOP(n##0, 1) \
+    TOP(n##1, 2) \
+    TOP(n##2, 3) \
+    TOP(n##3, 4) TOP(n##4, 5) TOP(n##5, 6) TOP(n##6, 7) TOP(n##7, 8) TOP(n##8, 9) TOP(n##9, 10)
+#define METRICS_64 \
+    TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TOP(70, 3) TOP(71, 2) TOP(72, 5) "accuracy"
+
 typedef struct training {
     const char *name, *recipe;
     int64_t batch;
@@ -68,6 +78,10 @@ static const training trainings[] = {
      "compile: {optimizer: {sgd: {learning_rate: 0.05}}, loss: categorical_crossentropy, metrics: "
      "[accuracy]}",
      6, 2e-5},
+    {"as many metrics as a model may have",
+     "model: {input: [9], layers: [{Dense: {units: 12, activation: softmax}}]}\n"
+     "compile: {optimizer: sgd, loss: categorical_crossentropy, metrics: [" METRICS_64 "]}",
+     40, 1e-5},
     {"gradients clipped by the norm of all",
      "model: {input: [30], layers: [{Dense: {units: 90, activation: relu}}, {Dense: {units: 5, "
      "activation: softmax}}]}\n"
