@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 1024, BAR = 20, BAR_LEAST = 5 };
+enum { BAR = 20, BAR_LEAST = 5 };
+/* A line has room for the longest names of all values of the training and of the validation. */
+enum { SCORE = 320, LINE = 1024 + 2 * (CORNU_ALL_METRICS_MAX + 1) * SCORE, ANSWER = 5120 };
 static const double REDRAW_SECONDS = 0.1;
 /* A run of less than this says nothing of its end, and none does so at its end. */
 static const double LONG_SECONDS = 60, LEFT_LEAST_SECONDS = 10;
@@ -364,7 +366,7 @@ static void write_now(int fd, const char *string)
 
 void progress_answer(progress *p, const char *string)
 {
-    char shown[LINE + 4096], out[sizeof shown + 16];
+    char shown[ANSWER], out[sizeof shown + 16];
     struct timespec until;
     if (p && p->silent)
         return;

@@ -61,7 +61,7 @@ typedef struct fit_run {
 
     cornu_history *history;
     csv *log;
-    char val_names[MODEL_METRICS_MAX + 1][96];
+    char val_names[MODEL_METRICS_MAX + 1][sizeof "val_" + METRIC_SHOWN_SIZE];
     bool nan_noticed, saved;
     int64_t saved_epoch; /* whole epochs in the file that was saved last */
     bool stepped;        /* at least once */

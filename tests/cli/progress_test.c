@@ -174,6 +174,28 @@ static void long_runs_say_what_is_left_of_them(void **state)
     }
 }
 
+/* All of a model's values, also where that is several lines of the terminal. */
+static void no_value_is_left_out_at_the_end_of_an_epoch(void **state)
+{
+    progress p;
+    static char names[CORNU_ALL_METRICS_MAX + 1][8];
+    cornu_scores s = {.size = sizeof s, .all_count = CORNU_ALL_METRICS_MAX + 1};
+    for (int i = 0; i < s.all_count; i++) {
+        snprintf(names[i], sizeof names[i], "m%d", i);
+        s.all_name[i] = names[i];
+        s.all_value[i] = i + 0.25;
+    }
+    cornu_progress now = {
+        .epochs = 1, .step = 5, .steps = 5, .seconds = 1, .scores = &s, .validation = &s};
+    assert_int_equal(open_terminal(state), 0);
+    progress_open(&p, false);
+    progress_epoch(&p, &now);
+    const char *found = close_terminal();
+    assert_non_null(strstr(found, " - m0: 0.2500 - m1: 1.2500 - "));
+    assert_non_null(strstr(found, " - m64: 64.2500 - val_m0: 0.2500 - "));
+    assert_non_null(strstr(found, " - val_m64: 64.2500\033[K\n"));
+}
+
 /* Below the last epoch; when it moves, the next epoch's heading is written again. */
 static void a_plot_moves_down_with_the_epochs(void **state)
 {
@@ -232,6 +254,7 @@ int main(void)
         cmocka_unit_test(long_runs_say_what_is_left_of_them),
         cmocka_unit_test(steps_say_what_time_is_left),
         cmocka_unit_test(an_answer_has_a_line_of_its_own_and_ends_the_drawing),
+        cmocka_unit_test(no_value_is_left_out_at_the_end_of_an_epoch),
         cmocka_unit_test(a_plot_moves_down_with_the_epochs),
         cmocka_unit_test(a_plot_stays_above_what_others_print),
     };

@@ -187,6 +187,44 @@ static void trainer_and_file_have_the_same_bits(void **state)
     cornu_model_close(b);
 }
 
+/* Names of values of a validation are whole, also where those of outputs are long. */
+static void long_names_of_outputs_stay_apart(void **state)
+{
+    (void)state;
+    static float x[SAMPLES][8], y[SAMPLES][3];
+    char recipe[1024], long_name[151] = "", column[256];
+    memset(long_name, 'a', sizeof long_name - 1);
+    snprintf(recipe, sizeof recipe,
+             "model: {input: [8], layers: [{Dense: {units: 1, name: %s}}, {Dense: {units: 2, name: "
+             "b, inputs: input_layer}}], outputs: [%s, b]}\n"
+             "compile: {optimizer: sgd, loss: mse, metrics: {%s: mae}}\n"
+             "fit: {validation_split: 0.25}\n",
+             long_name, long_name, long_name);
+    const cornu_arrays all = {.size = sizeof all,
+                              .count = SAMPLES,
+                              .rank = 1,
+                              .shape = {8},
+                              .values = x[0],
+                              .targets = y[0],
+                              .target_size = 3};
+    const cornu_fit_options options = {
+        .size = sizeof options, .epochs = 1, .batch = 8, .where.threads = 1};
+    cornu_model *m;
+    cornu_data *data;
+    cornu_history *h;
+    expect_ok(cornu_model_parse(recipe, "long.yaml", &m));
+    expect_ok(cornu_model_initialize(m, 3));
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_ok(cornu_fit(m, data, &options, &h));
+    for (int i = 0; i < 2; i++) {
+        snprintf(column, sizeof column, "val_%s_%s", long_name, i ? "mae" : "loss");
+        assert_true(isfinite(value_of(h, 0, column)));
+    }
+    cornu_history_close(h);
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
 /* Three outputs with three metrics each: with the losses 12 numbers besides `loss`. */
 static cornu_model *three_outputs(void)
 {
@@ -370,6 +408,7 @@ int main(void)
                                         scratch_close),
         cmocka_unit_test_setup_teardown(trainer_and_file_have_the_same_bits, scratch_open,
                                         scratch_close),
+        cmocka_unit_test(long_names_of_outputs_stay_apart),
         cmocka_unit_test(many_metrics_are_all_told),
         cmocka_unit_test(outputs_that_nothing_reads_change_nothing),
         cmocka_unit_test(other_data_are_refused_by_name),
