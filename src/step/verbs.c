@@ -179,7 +179,7 @@ cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor
         return CORNU_OK;
     }
     /* With a negative slope the output's sign would no longer be the input's. */
-    if (!(a.alpha >= 0))
+    if (!(a.alpha >= 0) && !activation_is_function(a.kind))
         return status_fail(CORNU_INVALID, "%s: found alpha %g; expected 0 or more",
                            activation_name(a.kind), (double)a.alpha);
     shape s = emit_shape(b, x);

@@ -164,6 +164,39 @@ static void functions_at_odd_numbers_are_as_in_tensorflow(void **state)
     }
 }
 
+/* What lies within keeps all its digits, however far the limit is: a logarithm may follow. */
+static void limits_change_nothing_within_them(void **state)
+{
+    (void)state;
+    enum { COUNT = 6 };
+    static const struct {
+        activation act;
+        float y[COUNT], dx[COUNT];
+    } cases[] = {
+        {{ACTIVATION_AT_LEAST, -1e9f}, {1e-7f, 0.3f, -2, 3e8f, 1, NAN}, {1, 1, 1, 1, 1, 0}},
+        {{ACTIVATION_AT_LEAST, 1}, {1, 1, 1, 3e8f, 1, NAN}, {0, 0, 0, 1, 1, 0}},
+        {{ACTIVATION_AT_MOST, 1e9f}, {1e-7f, 0.3f, -2, 3e8f, 1, NAN}, {1, 1, 1, 1, 1, 0}},
+        {{ACTIVATION_AT_MOST, 1}, {1e-7f, 0.3f, -2, 1, 1, NAN}, {1, 1, 1, 0, 1, 0}},
+    };
+    static const float x[COUNT] = {1e-7f, 0.3f, -2, 3e8f, 1, NAN}, ones[COUNT] = {1, 1, 1, 1, 1, 1};
+    cpu_isa isa;
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        float y[COUNT], dx[COUNT];
+        cpu_activate(isa, cases[c].act, x, y, COUNT);
+        cpu_activate_back(isa, cases[c].act, x, ones, dx, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            const float expected = cases[c].y[i];
+            const float own = (float)activate_element(cases[c].act, (double)x[i]);
+            assert_true(isnan(expected) ? isnan(y[i]) && isnan(own)
+                                        : y[i] == expected && own == expected);
+            assert_true(dx[i] == cases[c].dx[i]);
+            assert_true(activate_element_back(cases[c].act, (double)x[i], 1) ==
+                        (double)cases[c].dx[i]);
+        }
+    }
+}
+
 /* So a network may take the root of what is 0 where nothing depends on it. */
 static void no_gradient_stays_none_at_the_root_of_0(void **state)
 {
@@ -331,6 +364,7 @@ int main(void)
         cmocka_unit_test(each_row_of_a_target_has_its_own_one),
         cmocka_unit_test(silu_far_below_0_is_right_to_its_own_size),
         cmocka_unit_test(functions_at_odd_numbers_are_as_in_tensorflow),
+        cmocka_unit_test(limits_change_nothing_within_them),
         cmocka_unit_test(no_gradient_stays_none_at_the_root_of_0),
         cmocka_unit_test(exp_and_log_are_right_to_their_own_size),
         cmocka_unit_test(long_sums_have_twice_a_floats_digits),

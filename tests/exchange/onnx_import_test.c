@@ -300,6 +300,10 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     add(g, "Add", "x", "k", "y");
     must_refuse(g, "y (Add): found a constant of several numbers");
     g = graph_of(row, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){2}, 1);
+    add(g, "Min", "x", "k", "y");
+    must_refuse(g, "y (Min): found a constant of several numbers");
+    g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "z");
     must_refuse(g, "found the output y, which no node makes as its first result");
     g = graph_of(row, 1);
@@ -447,10 +451,11 @@ static void numbers_stand_on_either_side(void **state)
         const char *kind;
         bool first; /* is the number 2 the first input? */
         float y[2];
-    } cases[] = {{"Sub", false, {2, -1.75f}},  {"Sub", true, {-2, 1.75f}},
-                 {"Div", false, {2, 0.125f}},  {"Div", true, {0.5f, 8}},
-                 {"Mul", true, {8, 0.5f}},     {"Add", true, {6, 2.25f}},
-                 {"Pow", false, {16, 0.0625f}}};
+    } cases[] = {
+        {"Sub", false, {2, -1.75f}},   {"Sub", true, {-2, 1.75f}}, {"Div", false, {2, 0.125f}},
+        {"Div", true, {0.5f, 8}},      {"Mul", true, {8, 0.5f}},   {"Add", true, {6, 2.25f}},
+        {"Pow", false, {16, 0.0625f}}, {"Max", false, {4, 2}},     {"Max", true, {4, 2}},
+        {"Min", false, {2, 0.25f}},    {"Min", true, {2, 0.25f}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         onnx_graph *g = graph_of((int64_t[]){2}, 1);
         add_number(g, 2);

@@ -261,6 +261,28 @@ static void functions_are_not_folded(void **state)
     cornu_model_close(model);
 }
 
+/* As in Keras: what is clipped is the number itself, or the limit. */
+static void clipping_keeps_all_digits(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(
+        "model: {input: [6], layers: [{Clip: {x_min: -1.0e+9, x_max: 1.0e+6, name: a}}, {Maximum: "
+        "{constant: 1.0e-7, inputs: a, name: b}}, {Minimum: {constant: 1, inputs: b}}]}");
+    plan_options options = {.mode = PLAN_PREDICT, .batch = 1};
+    static const float x[6] = {-3, 2e-7f, 1e-5f, 0.3f, 7, 2e9f},
+                       expected[6] = {1e-7f, 2e-7f, 1e-5f, 0.3f, 1, 1};
+    for (int d = 0; net_device(d); d++) {
+        net *n = net_open(model, net_device(d), &options);
+        memcpy(n->x, x, sizeof x);
+        net_run(n);
+        float *y = net_read(n, n->plan->output);
+        assert_memory_equal(y, expected, sizeof expected);
+        free(y);
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
 static void folding_changes_no_result(void **state)
 {
     (void)state;
@@ -838,6 +860,7 @@ int main(void)
         cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),
         cmocka_unit_test(functions_are_not_folded),
+        cmocka_unit_test(clipping_keeps_all_digits),
         cmocka_unit_test(folding_changes_no_result),
         cmocka_unit_test(cross_entropies_go_back_to_logits_under_softmax_and_sigmoid),
         cmocka_unit_test(nothing_goes_back_where_something_follows_or_no_form_exists),

@@ -141,6 +141,28 @@ RULE rule_real activate_absolute_back(rule_real x, rule_real dy, rule_real alpha
     return rule_select(x > 0, dy, rule_select(x < 0, -dy, x * dy));
 }
 
+/* x, and alpha below it: x itself, whatever their sizes */
+RULE rule_real activate_at_least(rule_real x, rule_real alpha)
+{
+    return rule_select(x < alpha, alpha, x);
+}
+
+RULE rule_real activate_at_least_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    return rule_select(x >= alpha, dy, rule_all(0));
+}
+
+/* x, and alpha above it */
+RULE rule_real activate_at_most(rule_real x, rule_real alpha)
+{
+    return rule_select(x > alpha, alpha, x);
+}
+
+RULE rule_real activate_at_most_back(rule_real x, rule_real dy, rule_real alpha)
+{
+    return rule_select(x <= alpha, dy, rule_all(0));
+}
+
 RULE rule_real activate_exp(rule_real x, rule_real alpha)
 {
     (void)alpha;

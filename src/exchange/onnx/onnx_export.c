@@ -237,6 +237,16 @@ static void export_absolute(onnx_export *e, const place *p)
     onnx_apply(e, "Abs", p->x, NULL, p->y);
 }
 
+static void export_at_least(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Max", p->x, onnx_constant(e, onnx_name(e, p->y, "least"), 0, p->alpha), p->y);
+}
+
+static void export_at_most(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Min", p->x, onnx_constant(e, onnx_name(e, p->y, "most"), 0, p->alpha), p->y);
+}
+
 static void export_exp(onnx_export *e, const place *p)
 {
     onnx_apply(e, "Exp", p->x, NULL, p->y);

@@ -271,6 +271,29 @@ static cornu_status import_arithmetic(onnx_import *im)
     return onnx_done(im);
 }
 
+/* Is this an operator on one result and one input that no node makes? *number: which is the
+   latter. */
+static bool is_with_constant(const onnx_import *im, size_t *number)
+{
+    *number = onnx_is_computed(im, 0) ? 1 : 0;
+    return node(im)->n_input == 2 && onnx_is_computed(im, 1 - *number) &&
+           !onnx_is_computed(im, *number);
+}
+
+/* The larger, or the smaller, of the inputs, of which one may be a constant number. */
+static cornu_status import_extreme(onnx_import *im)
+{
+    size_t other;
+    double value;
+    if (!is_with_constant(im, &other))
+        return onnx_import_merge(im);
+    if (!onnx_is_number(im, onnx_input_name(node(im), other), &value))
+        return fail_arithmetic(im, onnx_input_name(node(im), other));
+    TRY(onnx_add_layer(im, strcmp(node(im)->op_type, "Max") == 0 ? "Maximum" : "Minimum",
+                       "{constant: %.9g}", value));
+    return onnx_done(im);
+}
+
 /* An operator without effect in prediction. */
 static cornu_status import_nothing(onnx_import *im)
 {
@@ -800,10 +823,10 @@ static const operator_row operators[] = {
     {"LeakyRelu", import_leaky_relu},
     {"Log", import_function},
     {"MatMul", import_matmul},
-    {"Max", onnx_import_merge},
+    {"Max", import_extreme},
     {"MaxPool", import_pool},
     {"Mean", onnx_import_merge},
-    {"Min", onnx_import_merge},
+    {"Min", import_extreme},
     {"Mul", import_arithmetic},
     {"Pad", import_pad},
     {"Pow", import_power},
@@ -838,8 +861,8 @@ static cornu_status fail_operator(const onnx_import *im)
 /* x is the first input, in arithmetic with a constant perhaps the second. */
 static cornu_status choose_input(onnx_import *im, const operator_row *row)
 {
-    const bool second =
-        row->import == import_arithmetic && !onnx_is_computed(im, 0) && onnx_is_computed(im, 1);
+    const bool either = row->import == import_arithmetic || row->import == import_extreme;
+    const bool second = either && !onnx_is_computed(im, 0) && onnx_is_computed(im, 1);
     const size_t input = second ? 1 : 0;
     TRY(onnx_want_computed(im, input));
     im->x = *onnx_value_of(im, input);

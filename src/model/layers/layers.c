@@ -73,27 +73,16 @@ cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, 
     return CORNU_OK;
 }
 
-static cornu_status emit_relu(step_builder *b, tensor_ref x, tensor_ref *y)
-{
-    return emit_activation(b, x, (activation){.kind = ACTIVATION_RELU}, y);
-}
-
-/* number + relu(x - number) */
 cornu_status layer_emit_at_least(step_builder *b, tensor_ref x, double number, tensor_ref *y)
 {
-    if (!(number < 0) && !(number > 0))
-        return emit_relu(b, x, y);
-    TRY(emit_scale(b, x, 1, -number, y));
-    TRY(emit_relu(b, *y, y));
-    return emit_scale(b, *y, 1, number, y);
+    const bool is_relu = !(number < 0) && !(number > 0);
+    const activation_kind kind = is_relu ? ACTIVATION_RELU : ACTIVATION_AT_LEAST;
+    return emit_activation(b, x, (activation){.kind = kind, .alpha = (float)number}, y);
 }
 
-/* number - relu(number - x) */
 cornu_status layer_emit_at_most(step_builder *b, tensor_ref x, double number, tensor_ref *y)
 {
-    TRY(emit_scale(b, x, -1, number, y));
-    TRY(emit_relu(b, *y, y));
-    return emit_scale(b, *y, -1, number, y);
+    return emit_activation(b, x, (activation){ACTIVATION_AT_MOST, (float)number}, y);
 }
 
 cornu_status layer_same_shape(layer *l, layer_call *call)
