@@ -213,7 +213,8 @@ void trial_path(const trials *t, int trial, const char *path, const char *ending
 /* The results of a sweep's runs: read from their tables of epochs, printed as one table. */
 /* ---- a run's table of epochs ------------------------------------------------------------ */
 
-enum { CELLS_MOST = 32 };
+/* epoch, the values of training and validation, seconds */
+enum { CELLS_MOST = 2 * (CORNU_ALL_METRICS_MAX + 1) + 2 };
 
 /* Positions of its columns; 0: missing. */
 typedef struct log_columns {

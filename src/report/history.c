@@ -212,19 +212,19 @@ static void add_curves(const run_page *p, bool run, text *t)
 
 static void add_table(const run_page *p, text *t)
 {
-    html_column columns[64] = {{"epoch", false}};
-    int shown = p->columns < 63 ? p->columns : 63, stride = (p->epochs + ROWS_MOST - 1) / ROWS_MOST;
-    for (int c = 0; c < shown; c++)
+    html_column columns[HISTORY_COLUMNS_MAX + 1] = {{"epoch", false}};
+    const int stride = (p->epochs + ROWS_MOST - 1) / ROWS_MOST;
+    for (int c = 0; c < p->columns; c++)
         columns[c + 1] = (html_column){cornu_history_name(p->history, c), true};
     html_details_begin(t, "Epoch by epoch as a table");
     html_table_begin(t, stride > 1 ? "Of so many epochs every few, and the last." : NULL, columns,
-                     shown + 1);
+                     p->columns + 1);
     for (int e = 0; e < p->epochs; e++) {
         char number[MARKUP_NUMBER];
         if (e % stride != 0 && e != p->epochs - 1)
             continue;
         html_row_begin(t, markup_number(p->epoch[e], 1, number));
-        for (int c = 0; c < shown; c++)
+        for (int c = 0; c < p->columns; c++)
             html_number_cell(t, p->values[c * p->epochs + e], 4);
         html_row_end(t);
     }

@@ -325,6 +325,32 @@ static void runs_end_with_their_sweep(void **state)
     assert_false(alive);
 }
 
+static void values_of_many_metrics_are_read_and_shown(void **state)
+{
+    (void)state;
+    char recipe[4096], *page;
+    size_t size;
+    int length = snprintf(recipe, sizeof recipe, "%s",
+                          "data: mnist\n"
+                          "model: {input: [28, 28, 1], layers: [Flatten, {Dense: {units: 10, "
+                          "activation: softmax}}]}\n"
+                          "compile: {optimizer: sgd, loss: categorical_crossentropy, metrics: [");
+    for (int i = 0; i < 40; i++)
+        length += snprintf(recipe + length, sizeof recipe - (size_t)length,
+                           "{top_k_categorical_accuracy: {k: 2, name: top%d}}, ", i);
+    length += snprintf(recipe + length, sizeof recipe - (size_t)length,
+                       "accuracy]}\nfit: {epochs: 1, validation: test}\n");
+    scratch_write("many.yaml", recipe, (size_t)length);
+    program p = run_with_status(0, ARGUMENTS("train", "many.yaml", "--data", "mnist", "--sweep",
+                                             "seed=1,2", "--html", "p.html"));
+    must_say(&p, "run 1 of 2: seed=1: val_loss ");
+    program_free(&p);
+    expect_ok(file_read(scratch_path("p-seed=1.html"), 1 << 24, &page, &size));
+    assert_non_null(memmem(page, size, "val_top39", 9));
+    assert_non_null(memmem(page, size, "learning_rate", 13));
+    free(page);
+}
+
 /* Of the recipe's own each run has its own. */
 static void files_of_the_recipe_lie_apart(void **state)
 {
@@ -382,6 +408,7 @@ int main(void)
         TEST(a_sweep_that_is_done_reads_nothing_and_changes_nothing),
         TEST(without_a_model_file_nothing_is_left),
         TEST(runs_end_with_their_sweep),
+        TEST(values_of_many_metrics_are_read_and_shown),
         TEST(files_of_the_recipe_lie_apart),
         TEST(only_as_many_run_at_once_as_fit_into_memory),
     };
