@@ -186,6 +186,8 @@ def test_operations_are_named_as_keras_names_them_and_are_no_layers(tmp_path):
     assert [base(t).name for t in tensors] == ["get_item", "get_item_1", "mean", "multiply", "multiply_1", "true_divide"]
     model = keras.Model(begin, end)
     assert [type(layer).__name__ for layer in model.layers] == ["InputLayer", "Dense"]
+    assert sorted(layer.name for layer in model.operations if layer not in model.layers) == [
+        "get_item", *(f"get_item_{i}" for i in range(1, 5)), "mean", "multiply", "multiply_1", "stack", "true_divide"]
     told: list = []
     model.summary(print_fn=told.append)
     assert "get_item (GetItem)" in told[0] and "stack (Stack)" in told[0]
@@ -203,6 +205,25 @@ def test_operations_are_named_as_keras_names_them_and_are_no_layers(tmp_path):
     around = keras.Model(begin, layers.Dense(1)(layers.Flatten()(model(begin))))
     around.save(tmp_path / "around.keras")
     assert np.array_equal(keras.models.load_model(tmp_path / "around.keras").predict(x, verbose=0), around.predict(x, verbose=0))
+
+
+def test_a_constant_beside_a_tensor_is_kept_in_models_within_models():
+    begin = keras.Input((6,))
+    inner = keras.Model(begin, ops.maximum(ops.minimum(begin, 1), -0.5))
+    model = keras.Model(begin, layers.Rescaling(2.0)(inner(begin)))
+    assert np.allclose(model.predict(X, verbose=0), 2 * np.clip(X, -0.5, 1))
+
+
+def test_an_operation_is_shared_by_models_that_share_layers(tmp_path):
+    begin = keras.Input((6,))
+    h = layers.Dense(3)(begin)
+    end = layers.Dense(2)(ops.exp(h)[:, :2])
+    model, part = keras.Model(begin, end), keras.Model(h, end)
+    around = keras.Model(begin, model(begin) + part(h) + model(begin * 2))
+    expected = 2 * model.predict(X, verbose=0) + model.predict(2 * X, verbose=0)
+    assert np.allclose(around.predict(X, verbose=0), expected, atol=1e-5)
+    around.save(tmp_path / "m.keras")
+    assert np.array_equal(keras.models.load_model(tmp_path / "m.keras").predict(X, verbose=0), around.predict(X, verbose=0))
 
 
 def test_configurations_in_kerass_form_become_the_librarys_operations():

@@ -29,6 +29,11 @@ class GraphNetwork(Network):
     def _members(self) -> list:
         return self._graph.operations
 
+    @property
+    def operations(self) -> list:
+        """Its layers, and what keras.ops and operators made, in Keras's order."""
+        return list(self._graph.operations)
+
     # ---- shapes and tensors
 
     @property

@@ -61,36 +61,44 @@ class Calls:
 
     def __init__(self, owner: str):
         self.owner = owner
-        self.of: dict[int, tuple[Layer, list]] = {}  # of each layer: the sources of each call, and were they in a list?
+        # Of each layer: its name, the sources of each call, and were they in a list? The library calls an operation once: its
+        # further calls are operations of their own.
+        self.of: dict[tuple, tuple[Layer, str, list]] = {}
         self.count = 0
 
     def add(self, layer: Layer, sources: list, listed: bool) -> tuple:
         """A call of a layer on the outputs of others: [(name, number of its call), ...]. Returns its own."""
-        _, calls = self.of.setdefault(id(layer), (layer, []))
+        again = layer._is_called_once and sum(of is layer for of, _, _ in self.of.values())
+        name = f"{layer.name}_call_{again + 1}" if again else layer.name
+        _, _, calls = self.of.setdefault((id(layer), again), (layer, name, []))
         self.count += 1
         if self.count > self.MOST:
             raise ValueError(f"{self.owner}: found more than {self.MOST} calls of layers, with those of models within it; expected "
                              f"at most that many")
         calls.append((sources, listed))
-        return layer.name, len(calls) - 1
+        return name, len(calls) - 1
 
-    def layers(self) -> list[Layer]:
-        """In the order of their first calls."""
-        return [layer for layer, _ in self.of.values()]
+    def names(self) -> list[str]:
+        """Of the layers, in the order of their first calls."""
+        return [name for _, name, _ in self.of.values()]
 
     def is_chain(self) -> bool:
         """Is each layer called once, on the one before?"""
         before: list = []
-        for layer, calls in self.of.values():
+        for _, name, calls in self.of.values():
             if len(calls) != 1 or calls[0][0] != before:
                 return False
-            before = [(layer.name, 0)]
+            before = [(name, 0)]
         return True
 
     def describe(self) -> list[dict]:
         """The layers of a Functional model's configuration."""
-        return [{**layer._describe(), "name": layer.name, "inbound_nodes": [_node(*call) for call in calls if call[0]]}
-                for layer, calls in self.of.values()]
+        return [{**_renamed(layer._describe(), name), "name": name, "inbound_nodes": [_node(*call) for call in calls if call[0]]}
+                for layer, name, calls in self.of.values()]
+
+
+def _renamed(described: dict, name: str) -> dict:
+    return {**described, "config": {**described["config"], "name": name}}
 
 
 def _node(sources: list, listed: bool) -> dict:
@@ -290,14 +298,14 @@ class Network:
         calls = Calls(self.name)
         begin = self._inputs_alone(calls)
         ends = [[*source, 0] for source in self._expand(begin, False, calls)]
-        names = [layer.name for layer in calls.layers()]
+        names = calls.names()
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{self.name}: found two layers of the name {name} in it and the models within it; expected "
                                  f"names of their own")
         if self._is_line and calls.is_chain():
             return {"class_name": "Sequential",
-                    "config": {"name": self.name, "layers": [layer._describe() for layer in calls.layers()]}}
+                    "config": {"name": self.name, "layers": [layer._describe() for layer, _, _ in calls.of.values()]}}
         inputs = [[*source, 0] for source in begin]
         return {"class_name": "Functional", "config": {
             "name": self.name, "layers": calls.describe(), **self._ends_by_key(inputs, ends)}}

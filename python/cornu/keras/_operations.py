@@ -13,7 +13,7 @@ class Operation(Layer):
     """Base of all operations: what a call on tensors makes, which Keras has no layer for."""
 
     _row = None
-    _is_operation = True
+    _is_operation = _is_called_once = True
     _given: list[str] = []  # options that Keras has in the call, behind its tensors
 
     @property
@@ -28,7 +28,7 @@ class Operation(Layer):
     @property
     def takes_list(self) -> bool:
         """Are its tensors in a list?"""
-        return self._row["merges"] and not self._row["unlisted"]
+        return bool(self._row["operation"]) and self._row["merges"] and not self._row["unlisted"]
 
     def get_config(self) -> dict:
         """As Keras has it."""

@@ -110,6 +110,7 @@ class Layer(Configured):
     batch_input_shape, and trainable. dtype is always "float32"."""
 
     _is_operation = False  # made by keras.ops or an operator
+    _is_called_once = False  # in the library
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
