@@ -399,7 +399,7 @@ def tensors():
     (AttributeError, "never been called", lambda a, b: layers.Dense(2).output),
     (ValueError, "cannot be used as input to a NumPy function", lambda a, b: np.asarray(a)),
     (TypeError, "as a boolean", lambda a, b: bool(a)),
-    (TypeError, "Iterating", lambda a, b: list(a)),
+    (NotImplementedError, "Iterating", lambda a, b: list(a)), (ValueError, "no number yet", lambda a, b: float(a)),
     (NotImplementedError, "training=True", lambda a, b: layers.Dropout(0.5)(a, training=True)),
     (ValueError, "layer at index 7", lambda a, b: branching().get_layer(index=7)),
     (ValueError, "no layer nothing", lambda a, b: branching().get_layer("nothing")),

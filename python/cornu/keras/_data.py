@@ -25,11 +25,20 @@ def array_of(value, what: str) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
+def _sizes_of(model, x, what: str) -> tuple:
+    """The shape of a sample: one array, also in a list or a dictionary."""
+    if isinstance(x, dict) and len(x) == 1:
+        x = next(iter(x.values()))
+    elif isinstance(x, (list, tuple)) and len(x) == 1 and np.ndim(x[0]) == model.inputs[0].ndim:
+        x = x[0]
+    return numbers_of(x, what).shape[1:]
+
+
 def inputs_of(model, x, what: str) -> np.ndarray:
     """Samples as the model takes them, which is built for them where it is not yet."""
     if model.built and model._is_open:
-        one = next(iter(x.values())) if isinstance(x, dict) and len(x) == 1 else x
-        model._take_sizes(np.shape(one)[1:])
+        model._want_one_input()
+        model._take_sizes(_sizes_of(model, x, what))
     ends = [] if model._handle is None else model._handle.ends()[0]
     if isinstance(x, dict) and not ends:
         raise ValueError(f"{what}: found a dictionary, and a model that has no inputs yet; expected one array")

@@ -223,16 +223,25 @@ class Network:
             sample += (1,)  # pictures without an axis of their one channel
         if self._sizes == sample:
             return
+        self._want_one_input()
+        if not fits(self.inputs[0].sample, sample):
+            raise ValueError(f"{self.name}: found samples of shape {sample}; expected {self.inputs[0].sample}")
+        if self._sizes is not None and self._has_trained():
+            raise NotImplementedError(f"{self.name}: found samples of shape {sample}, and a training on those of {self._sizes}; one "
+                                      f"model's samples have one size in cornu, but a model that calls it may have another")
+        self._sizes = sample
+        self._forget()
+
+    def _has_trained(self) -> bool:
+        """Or does it train now? Then the library's model has an optimizer's state, which another would lack."""
+        if self._model is None or self._compiled is None:
+            return False
+        return any(layer._trained_by is not None for layer in self._owners()) or self._model.position()["iterations"] > 0
+
+    def _want_one_input(self) -> None:
         if len(self.inputs) > 1:
             raise NotImplementedError(f"{self.name}: found {len(self.inputs)} inputs, of which sizes are None; a model of several "
                                       f"inputs of any size is in cornu only within other models")
-        if not fits(self.inputs[0].sample, sample):
-            raise ValueError(f"{self.name}: found samples of shape {sample}; expected {self.inputs[0].sample}")
-        if self._sizes is not None and self._compiled is not None:
-            raise NotImplementedError(f"{self.name}: found samples of shape {sample}, and a training on those of {self._sizes}; one "
-                                      f"model's samples have one size in cornu")
-        self._sizes = sample
-        self._forget()
 
     def _want_sizes(self) -> None:
         if self._waits:
@@ -367,6 +376,8 @@ class Network:
         if by_layer:
             raise ValueError(f"{self.name}: found weights of {', '.join(by_layer)}, which are none of its layers; expected those "
                              f"of {', '.join(self._paths.values())}")
+        if self.built and self._is_open:
+            self._sizes = handle.shapes()[0]
         pairs = [(layer, v) for layer in self._owners() for v in layer._variables]
         self._slots = [(layer, v, v._index) for layer, v in pairs]
         self._model, self._made_of = handle, self._version()

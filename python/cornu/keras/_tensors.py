@@ -107,10 +107,10 @@ class KerasTensor:
         raise TypeError("A symbolic KerasTensor cannot be used as a boolean.")
 
     def __iter__(self):
-        raise TypeError("Iterating over a symbolic KerasTensor is not supported.")
+        raise NotImplementedError("Iterating over a symbolic KerasTensor is not supported.")
 
     def __float__(self):
-        raise TypeError("A symbolic KerasTensor has no number yet; Model.predict computes them.")
+        raise ValueError("A symbolic KerasTensor has no number yet; Model.predict computes them.")
 
     __int__ = __float__
 

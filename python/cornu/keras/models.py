@@ -603,15 +603,17 @@ class Model(GraphNetwork):
 
     def __getstate__(self) -> dict:
         """Includes the optimizer's state, as in files."""
-        file, paths = None, None
-        if self.built:
+        file, paths, weights = None, None, None
+        if self.built and self._waits:
+            weights = self.get_weights()
+        elif self.built:
             with _scratch_file() as path:
                 self._save(path, True)
                 with open(path, "rb") as saved:
                     file, paths = saved.read(), [self._paths[layer] for layer in self._owners()]
         with sharing():
             config = self.get_config()
-        return {"config": config, "file": file, "paths": paths, "compiled": self._compiled, "loss": plain(self.loss),
+        return {"config": config, "file": file, "paths": paths, "weights": weights, "compiled": self._compiled, "loss": plain(self.loss),
                 "optimizer": self.optimizer and plain(self.optimizer), "rate": self._rate,
                 "section": self._trained_section}
 
@@ -624,6 +626,8 @@ class Model(GraphNetwork):
                     saved.write(state["file"])
                 model._take(_cornu.open(path), state["paths"])
             model._section = model._trained_section = state["section"]
+        if state.get("weights") is not None:
+            model.set_weights(state["weights"])
         model._compiled, model.loss, model._rate = state["compiled"], state["loss"], state["rate"]
         if state["optimizer"]:
             model.optimizer = model._compiled_with = optimizers_module.get(state["optimizer"])

@@ -134,6 +134,8 @@ def expand_dims(x, axis):
     if not is_symbolic(x):
         return np.expand_dims(x, axis)
     place = _axis("expand_dims", axis, x.ndim + 1) - 1
+    if None in x.sample:
+        return _named_part("expand_dims", x, _along(place + 1, None))
     return _reshaped("expand_dims", x, (*x.shape[1:][:place], 1, *x.shape[1:][place:]))
 
 
@@ -145,6 +147,8 @@ def squeeze(x, axis=None):
     for place in places:
         if x.shape[place] != 1:
             raise ValueError(f"ops.squeeze: axis: found {axis} of length {x.shape[place]} in {x.shape}; expected length 1")
+    if None in x.sample:
+        return _named_part("squeeze", x, tuple(0 if i in places else slice(None) for i in range(x.ndim)))
     return _reshaped("squeeze", x, tuple(n for i, n in enumerate(x.shape) if i and i not in places))
 
 
@@ -165,6 +169,11 @@ def stack(x, axis=0):
 def _part(x: KerasTensor, key) -> KerasTensor:
     """x[key]."""
     return operation("GetItem", x, key=key_of(key))
+
+
+def _named_part(name: str, x: KerasTensor, key: tuple) -> KerasTensor:
+    """x[key] as an operation of another name."""
+    return operation("GetItem", x, key=key_of(key), name=automatic_name(name))
 
 
 def _along(axis: int, part) -> tuple:
@@ -213,6 +222,9 @@ def split(x, indices_or_sections, axis=0):
     axis = _axis("split", axis, x.ndim)
     size = x.shape[axis]
     if np.ndim(indices_or_sections) == 0:
+        if size is None:
+            raise NotImplementedError(f"ops.split: equal parts of axis {axis} of {x.shape}, whose size is open, are not in cornu; it "
+                                      f"takes a list of indices there")
         sections = int(indices_or_sections)
         if sections < 1 or size % sections:
             raise ValueError(f"ops.split: indices_or_sections: found {indices_or_sections} for axis {axis} of {x.shape}; expected a "
@@ -228,9 +240,11 @@ def unstack(x, num=None, axis=0):
     if not is_symbolic(x):
         return [np.take(x, index, axis) for index in range(np.shape(x)[axis])]
     axis = _axis("unstack", axis, x.ndim)
-    if num not in (None, x.shape[axis]):
-        raise ValueError(f"ops.unstack: num: found {num} for axis {axis} of {x.shape}; expected None or {x.shape[axis]}")
-    return [_part(x, _along(axis, index)) for index in range(x.shape[axis])]
+    size = x.shape[axis]
+    if num is None and size is None or num is not None and size not in (None, num):
+        raise ValueError(f"ops.unstack: num: found {num} for axis {axis} of {x.shape}; expected "
+                         f"{'a number' if size is None else f'None or {size}'}")
+    return [_part(x, _along(axis, index)) for index in range(num if size is None else size)]
 
 
 def take(x, indices, axis=None):
@@ -240,7 +254,7 @@ def take(x, indices, axis=None):
     if axis is None or np.ndim(indices):
         raise NotImplementedError(f"ops.take: indices={indices!r}, axis={axis!r} of a tensor is not in cornu; it takes one index "
                                   f"along an axis")
-    return operation("GetItem", x, key=key_of(_along(_axis("take", axis, x.ndim), int(indices))), name=automatic_name("take"))
+    return _named_part("take", x, _along(_axis("take", axis, x.ndim), int(indices)))
 
 
 def _reduced(kind: str, x: KerasTensor, axis, keepdims: bool, **others) -> KerasTensor:
