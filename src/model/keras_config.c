@@ -24,7 +24,8 @@ typedef struct keras_layer {
     layer *layer;      /* in the model; NULL: none yet, or a submodel */
     int submodel;      /* -1: none yet, or a layer */
     int given;         /* the node that an InputLayer of a submodel reads; -1: none */
-    bool is_operation; /* keras.ops: Keras has no layer for it */
+    bool is_operation; /* in Keras's form: of keras.ops, and no layer */
+    bool of_operator;  /* a layer in an operation's place: see layer */
 } keras_layer;
 
 static bool is_sequential(const char *class_name)
@@ -64,7 +65,8 @@ static cornu_status read_layer(const doc *at, keras_layer *out)
                          .options = doc_get(at, "config"),
                          .submodel = -1,
                          .given = -1,
-                         .is_operation = keras_operation_is(at)};
+                         .is_operation = keras_operation_is(at),
+                         .of_operator = doc_string(doc_get(at, "registered_name")) != NULL};
     return CORNU_OK;
 }
 
@@ -376,6 +378,7 @@ static cornu_status append_on(cornu_model *m, keras_layer *l, const int *nodes, 
         return append_submodel(m, l->at, nodes, count, &l->submodel);
     TRY(model_append_on(m, l->class_name, l->at, l->options, nodes, count));
     l->layer = m->layers[m->layer_count - 1];
+    l->layer->of_operator = l->of_operator;
     return CORNU_OK;
 }
 
@@ -384,6 +387,7 @@ static cornu_status append_operation(cornu_model *m, keras_layer *l, keras_call 
                                      const int *nodes)
 {
     operation_call o;
+    const int before = m->layer_count;
     TRY(keras_operation_read(l->at, l->name, c->at, &o));
     o.nodes = nodes;
     o.count = c->inputs;
@@ -399,6 +403,8 @@ static cornu_status append_operation(cornu_model *m, keras_layer *l, keras_call 
         TRY(keras_operation_append(m, &o));
         c->parts[i] = m->node_count - 1;
     }
+    for (int i = before; i < m->layer_count; i++)
+        m->layers[i]->of_operator = true;
     l->layer = m->layers[m->layer_count - 1];
     return CORNU_OK;
 }

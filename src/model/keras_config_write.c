@@ -66,6 +66,8 @@ static json_t *inbound_nodes(const cornu_model *m, const model_member *of, int w
     return list;
 }
 
+/* Keras's operations have a registered name, its layers none: so a layer in the place of an
+   operation has one, too. */
 static json_t *layer_to_json(const layer *l)
 {
     const char *operation = layer_operation(l);
@@ -80,7 +82,7 @@ static json_t *layer_to_json(const layer *l)
     }
     json_t *out =
         config_keras_object(operation ? operation : "keras.layers", l->kind->name, config);
-    if (!out || !operation ||
+    if (!out || !(operation || l->of_operator) ||
         config_set(out, "registered_name", json_string(l->kind->name)) == CORNU_OK)
         return out;
     json_decref(out);

@@ -70,6 +70,7 @@ struct layer {
     int first_variable, weight_count;
     bool trainable;   /* Keras's: from the next compile on, its weights are trained */
     bool frozen;      /* as of the last compile, they are not */
+    bool of_operator; /* Keras has an operation here, which an operator or keras.ops made */
     int node;         /* its first call: an index into the model's nodes */
     int call_count;   /* by nodes; at least one */
     const doc *where; /* place in the recipe, for messages; NULL without one */

@@ -111,6 +111,8 @@ static void each_operation_is_one_layer_of_its_name(void **state)
         assert_string_equal(shape_show(&n->out, false, shown), cases[i].shape);
         must(cornu_model_config(m, &first));
         must(cornu_model_parse(first, "again.json", &again));
+        assert_true(n->layer->of_operator && node_of(again, "it")->layer->of_operator);
+        assert_false(node_of(again, "end")->layer->of_operator);
         must(cornu_model_config(again, &second));
         assert_string_equal(first, second);
         cornu_free(first);

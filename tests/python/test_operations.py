@@ -226,6 +226,35 @@ def test_an_operation_is_shared_by_models_that_share_layers(tmp_path):
     assert np.array_equal(keras.models.load_model(tmp_path / "m.keras").predict(X, verbose=0), around.predict(X, verbose=0))
 
 
+def test_copies_and_files_have_the_same_layers(tmp_path):
+    begin = keras.Input((6,))
+    x = layers.Dense(3)(begin)
+    x = ops.relu(2 * x - 1) + ops.concatenate([x, ops.expand_dims(x, 1)[:, 0]], axis=-1)[:, :3]
+    inner = keras.Model(begin, layers.Add()([x / ops.maximum(x, 0.5), ops.softmax(-x)]))
+    model = keras.Model(begin, layers.Dense(2)(inner(begin) * 3))
+    copies = {"clone": keras.models.clone_model(model), "config": keras.Model.from_config(model.get_config()),
+              "json": keras.models.model_from_json(model.to_json()), "pickle": pickle.loads(pickle.dumps(model))}
+    for ending in (".keras", ".h5", ".safetensors"):
+        model.save(tmp_path / f"m{ending}")
+        copies[ending] = keras.models.load_model(tmp_path / f"m{ending}")
+    for own, made in copies.items():
+        for a, b in ((made, model), (made.layers[1], model.layers[1])):
+            assert [layer.name for layer in a.layers] == [layer.name for layer in b.layers], own
+
+
+def test_operations_of_kerass_configurations_are_no_layers():
+    tensor = {"class_name": "__keras_tensor__", "config": {"keras_history": ["in", 0, 0]}}
+    config = {"name": "f", "layers": [
+        {"class_name": "InputLayer", "config": {"batch_shape": [None, 6], "name": "in"}, "name": "in", "inbound_nodes": []},
+        {"module": "keras.src.ops.numpy", "class_name": "Multiply", "config": {"name": "it"}, "name": "it",
+         "registered_name": "Multiply", "inbound_nodes": [{"args": [tensor, 3], "kwargs": {}}]}],
+        "input_layers": [["in", 0, 0]], "output_layers": [["it", 0, 0]]}
+    text = json.dumps({"class_name": "Functional", "config": config})
+    for model in (keras.Model.from_config(config), keras.models.model_from_json(text)):
+        assert [layer.name for layer in model.layers] == ["in"] and isinstance(model, keras.Model)
+        assert not isinstance(model, keras.Sequential)
+
+
 def test_configurations_in_kerass_form_become_the_librarys_operations():
     tensor = {"class_name": "__keras_tensor__", "config": {"keras_history": ["in", 0, 0]}}
     entries = [("Multiply", {}, [tensor, 3], {}), ("Pad", {"pad_width": [[0, 0], [1, 0]], "mode": "constant"}, [tensor],

@@ -1,7 +1,6 @@
 """Networks of calls: keras.Model(inputs, outputs), and Keras's configuration of one."""
 from typing import Any, Callable
 
-from .._tables import plain
 from . import _operations
 from ._network import Calls, Network, config_of, described, fits
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
@@ -136,7 +135,7 @@ class GraphNetwork(Network):
                  for t in tensors for history in (graph.history_of(t),)] for tensors in (self.inputs, self.outputs)]
         return {"class_name": "Functional", "config": {
             "name": self.name, "trainable": self._trainable,
-            "layers": [{**(plain(o) if isinstance(o, _operations.Operation) else described(o)), "name": o.name,
+            "layers": [{**(config_of(o) if isinstance(o, _operations.Operation) else described(o)), "name": o.name,
                         "inbound_nodes": [_node_config(graph, node) for node in graph.calls_of(o) if not node.is_input]}
                        for o in graph.operations],
             "input_layers": _keyed(self._inputs_struct, ends[0]), "output_layers": _keyed(self._outputs_struct, ends[1])}}
@@ -231,7 +230,7 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
 
     while waiting:
         left = []
-        for place, (layer, node) in enumerate(waiting):
+        for layer, node in waiting:
             inputs = _inputs_of(node, tensor_of)
             earlier = any(layer is other for other, _ in left)  # the calls of a layer keep their order
             if earlier or any(t is None for t in flat(inputs)):

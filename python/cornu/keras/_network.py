@@ -14,7 +14,7 @@ import numpy as np
 from .. import _cornu
 from .._tables import plain
 from . import _data
-from .layers import InputLayer, Layer, Variable, draw_seed
+from .layers import InputLayer, Layer, Variable, draw_seed, registered
 
 
 # Layers of a configuration by Keras's shared_object_id; None: those of one configuration are different ones, as in
@@ -33,10 +33,10 @@ def sharing():
 
 
 def config_of(operation) -> dict:
-    """A layer, or a model, as a configuration has it."""
+    """A layer, or a model, as a configuration has it. Operations have a registered name there, layers none."""
     shared = _shared.get()
     number = {} if shared is None else {"shared_object_id": shared.setdefault(id(operation), len(shared))}
-    return {**plain(operation), **number}
+    return {**plain(operation), **registered(operation), **number}
 
 
 def operation_of(config: dict, make: Callable[[dict], Any]):

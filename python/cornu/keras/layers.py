@@ -294,7 +294,7 @@ class Layer(Configured):
         for option in self._options:
             if option.type not in ("ignored", "neutral"):
                 config[option.name] = plain(self._config[option.name])
-        return {"class_name": self._row["class_name"], "config": config}
+        return {"class_name": self._row["class_name"], "config": config, **registered(self)}
 
     def __call__(self, inputs, *args, training=None, mask=None, **kwargs):
         """On tensors: their outputs' tensor. On arrays: outputs, as Model.predict computes them."""
@@ -339,6 +339,11 @@ def check_training(operation, training) -> None:
     if training and differing:
         raise NotImplementedError(f"{operation.name}: called with training={training!r} is not in cornu: {differing[0]} trains "
                                   f"in fit, and nowhere else; expected a call without it")
+
+
+def registered(operation) -> dict:
+    """The name by which configurations know what keras.ops or an operator made from a layer."""
+    return {"registered_name": type(operation).__name__} if getattr(operation, "_is_operation", False) else {}
 
 
 def _called(layer: dict, sources: list[str]) -> dict:

@@ -714,8 +714,11 @@ def _new_operation(config: dict):
     kind = kinds.get(config.get("class_name"))
     if _operations.is_operation(config):
         return _operations.of_config(config)
-    return kind.from_config(config["config"]) if kind else deserialize(
-        {key: value for key, value in config.items() if key not in ("name", "inbound_nodes")})
+    if kind:
+        return kind.from_config(config["config"])
+    layer = deserialize({key: value for key, value in config.items() if key not in ("name", "inbound_nodes")})
+    layer._is_operation = config.get("registered_name") is not None
+    return layer
 
 
 WHOLE = (".keras", ".safetensors", ".h5", ".hdf5")
