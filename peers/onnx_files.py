@@ -23,7 +23,10 @@ from cornu._tables import TABLES
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 MOST = 1e-5
 # What samples of merging layers read (NET_BRANCHES in tests/support/net.h).
-BRANCHES = ("{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, ")
+BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
+DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
+# Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
+NOT_READ = ("rank ", "Dot ", "GetItem ", "Matmul ", "Transpose ")
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}
 
@@ -37,10 +40,12 @@ def samples() -> list[tuple[str, str, str]]:
     folder = f"{ROOT}/src/model/layers"
     for name in sorted(os.listdir(folder)):
         with open(f"{folder}/{name}") as file:
-            text = file.read()
+            text = file.read().replace('" SIGMOID "', "{Activation: {activation: sigmoid}}, ")
         tables = dict(re.findall(r"^static const char \*const (\w+)\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL))
         rows = re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL)
-        rows += [(kind, ".samples = merging_samples") for kind in re.findall(r"^MERGING\((\w+),", text, re.MULTILINE)]
+        rows += [(kind, f".samples = {macro.lower()}_samples")
+                 for macro, kind in re.findall(r"^(MERGING|PAIR|REDUCTION)\((\w+),", text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}") for kind, table in re.findall(r"^ELEMENTWISE\((\w+), \w+, \w+, (\w+)", text, re.MULTILINE)]
         for kind, row in rows:
             table = re.search(r"\.samples = (\w+)", row)
             found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"',
@@ -101,19 +106,22 @@ def compare_model(name: str, handle, folder: str) -> None:
     for batch in (1, 5):
         x = rng.uniform(-1, 1, (batch, *handle.shapes()[0])).astype(np.float32)
         compare(name, session, x, outputs_of(handle, x))
-    if name.startswith(("rank ", "Dot ")):
-        return  # factors and summands of channels, which are no layer; products of two results
+    if name.startswith(NOT_READ):
+        return
     again = _cornu.open(path)
     apart = np.abs(outputs_of(again, x) - outputs_of(handle, x)).max()
     worst[f"{name}, read again"] = float(apart / np.abs(outputs_of(handle, x)).max())
 
 
 def compare_layers(folder: str) -> None:
-    rows = [(f"{kind} {shape} {options}", shape, f"{{{kind}: {options}}}") for kind, shape, options in samples()]
+    rows = []
+    for kind, shape, options in samples():
+        before, _, own = options.rpartition("| ")
+        rows.append((f"{kind} {shape} {options}", shape, f"{before}{{{kind}: {own}}}"))
     layers = {row["class_name"] for row in TABLES["layers"]} - {"InputLayer"}
     assert {row[0].split()[0] for row in rows} == layers, layers
     for name, shape, layers in rows + others():
-        branches = BRANCHES if "inputs:" in layers else ""
+        branches = (DIVISORS if "Divide" in name else BRANCHES) if "inputs:" in layers else ""
         handle = _cornu.parse(f"model: {{input: [{shape}], layers: [{branches}{layers}]}}", name)
         handle.initialize(7)
         draw_weights(handle)
