@@ -164,7 +164,7 @@ done:
     return status;
 }
 
-/* The word number i of a list of words; false behind the last. */
+/* The word number i of a list of words; false past the last. */
 static bool word_at(const char *words, int i, const char **word, size_t *length)
 {
     for (; *words; words += *length) {

@@ -179,15 +179,21 @@ typedef struct place {
     int axis; /* of the channels */
 } place;
 
-static void export_linear(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Identity", p->x, NULL, p->y);
-}
-
-static void export_relu(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Relu", p->x, NULL, p->y);
-}
+/* Functions that are one operator without attributes. */
+#define EXPORT_AS(rule, kind)                                 \
+    static void export_##rule(onnx_export *e, const place *p) \
+    {                                                         \
+        onnx_apply(e, kind, p->x, NULL, p->y);                \
+    }
+EXPORT_AS(absolute, "Abs")
+EXPORT_AS(exp, "Exp")
+EXPORT_AS(linear, "Identity")
+EXPORT_AS(log, "Log")
+EXPORT_AS(reciprocal, "Reciprocal")
+EXPORT_AS(relu, "Relu")
+EXPORT_AS(sigmoid, "Sigmoid")
+EXPORT_AS(sqrt, "Sqrt")
+EXPORT_AS(tanh, "Tanh")
 
 static void export_leaky_relu(onnx_export *e, const place *p)
 {
@@ -215,26 +221,11 @@ static void export_gelu(onnx_export *e, const place *p)
     onnx_apply(e, "Mul", twice, onnx_constant(e, onnx_name(e, p->y, "half"), 0, 0.5f), p->y);
 }
 
-static void export_sigmoid(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Sigmoid", p->x, NULL, p->y);
-}
-
-static void export_tanh(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Tanh", p->x, NULL, p->y);
-}
-
 static void export_silu(onnx_export *e, const place *p)
 {
     const char *sigmoid = onnx_name(e, p->y, "sigmoid");
     onnx_apply(e, "Sigmoid", p->x, NULL, sigmoid);
     onnx_apply(e, "Mul", p->x, sigmoid, p->y);
-}
-
-static void export_absolute(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Abs", p->x, NULL, p->y);
 }
 
 static void export_at_least(onnx_export *e, const place *p)
@@ -247,31 +238,11 @@ static void export_at_most(onnx_export *e, const place *p)
     onnx_apply(e, "Min", p->x, onnx_constant(e, onnx_name(e, p->y, "most"), 0, p->alpha), p->y);
 }
 
-static void export_exp(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Exp", p->x, NULL, p->y);
-}
-
-static void export_log(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Log", p->x, NULL, p->y);
-}
-
-static void export_reciprocal(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Reciprocal", p->x, NULL, p->y);
-}
-
 static void export_rsqrt(onnx_export *e, const place *p)
 {
     const char *root = onnx_name(e, p->y, "root");
     onnx_apply(e, "Sqrt", p->x, NULL, root);
     onnx_apply(e, "Reciprocal", root, NULL, p->y);
-}
-
-static void export_sqrt(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Sqrt", p->x, NULL, p->y);
 }
 
 static void export_square(onnx_export *e, const place *p)
