@@ -237,51 +237,55 @@ static cornu_status merge(cornu_model *m, const operation_call *c)
     return append_layer(m, c, c->row->class_name, json_object(), nodes, 2);
 }
 
-/* The tensor of a call on a tensor and a number; *first: the number is the first argument. */
-static cornu_status get_both(const cornu_model *m, const operation_call *c, int *node,
-                             double *number, bool *first)
+/* A call on a tensor and a number; first: the number is the first argument. */
+typedef struct with_number {
+    int node;
+    double n;
+    bool first;
+} with_number;
+typedef cornu_status append_with_number(cornu_model *m, const operation_call *c,
+                                        const with_number *w);
+
+/* Append the layer that merges two tensors, or what `append` makes of a tensor and a number. */
+static cornu_status of_two(cornu_model *m, const operation_call *c, append_with_number *append)
 {
-    *first = is_tensor(c->argument[1]);
-    TRY(get_node(c, *first, node));
-    return get_number(m, c, !*first, *node, number);
+    with_number w = {.first = is_tensor(c->argument[1])};
+    if (w.first && is_tensor(c->argument[0]))
+        return merge(m, c);
+    TRY(get_node(c, w.first, &w.node));
+    TRY(get_number(m, c, !w.first, w.node, &w.n));
+    return append(m, c, &w);
 }
 
-static bool has_two_tensors(const operation_call *c)
+static cornu_status add_number(cornu_model *m, const operation_call *c, const with_number *w)
 {
-    return is_tensor(c->argument[0]) && is_tensor(c->argument[1]);
+    return append_layer(m, c, "Rescaling", rescaling(1, w->n), &w->node, 1);
 }
 
 static cornu_status add(cornu_model *m, const operation_call *c)
 {
-    int node = 0;
-    double n = 0;
-    bool first;
-    if (has_two_tensors(c))
-        return merge(m, c);
-    TRY(get_both(m, c, &node, &n, &first));
-    return append_layer(m, c, "Rescaling", rescaling(1, n), &node, 1);
+    return of_two(m, c, add_number);
+}
+
+static cornu_status subtract_number(cornu_model *m, const operation_call *c, const with_number *w)
+{
+    return append_layer(m, c, "Rescaling", w->first ? rescaling(-1, w->n) : rescaling(1, -w->n),
+                        &w->node, 1);
 }
 
 static cornu_status subtract(cornu_model *m, const operation_call *c)
 {
-    int node = 0;
-    double n = 0;
-    bool first;
-    if (has_two_tensors(c))
-        return merge(m, c);
-    TRY(get_both(m, c, &node, &n, &first));
-    return append_layer(m, c, "Rescaling", first ? rescaling(-1, n) : rescaling(1, -n), &node, 1);
+    return of_two(m, c, subtract_number);
+}
+
+static cornu_status multiply_number(cornu_model *m, const operation_call *c, const with_number *w)
+{
+    return append_layer(m, c, "Rescaling", rescaling(w->n, 0), &w->node, 1);
 }
 
 static cornu_status multiply(cornu_model *m, const operation_call *c)
 {
-    int node = 0;
-    double n = 0;
-    bool first;
-    if (has_two_tensors(c))
-        return merge(m, c);
-    TRY(get_both(m, c, &node, &n, &first));
-    return append_layer(m, c, "Rescaling", rescaling(n, 0), &node, 1);
+    return of_two(m, c, multiply_number);
 }
 
 /* n / x = n (1 / x) */
@@ -297,30 +301,29 @@ static cornu_status divide_number(cornu_model *m, const operation_call *c, int n
     return status == CORNU_OK ? append_layer(m, c, "Rescaling", rescaling(n, 0), &node, 1) : status;
 }
 
+static cornu_status quotient_number(cornu_model *m, const operation_call *c, const with_number *w)
+{
+    if (w->first)
+        return divide_number(m, c, w->node, w->n);
+    if (w->n >= 0 && w->n <= 0)
+        return fail_argument(c, 1, "another divisor");
+    return append_layer(m, c, "Rescaling", rescaling(1 / w->n, 0), &w->node, 1);
+}
+
 static cornu_status divide(cornu_model *m, const operation_call *c)
 {
-    int node = 0;
-    double n = 0;
-    bool first;
-    if (has_two_tensors(c))
-        return merge(m, c);
-    TRY(get_both(m, c, &node, &n, &first));
-    if (first)
-        return divide_number(m, c, node, n);
-    if (n >= 0 && n <= 0)
-        return fail_argument(c, 1, "another divisor");
-    return append_layer(m, c, "Rescaling", rescaling(1 / n, 0), &node, 1);
+    return of_two(m, c, quotient_number);
+}
+
+static cornu_status extreme_number(cornu_model *m, const operation_call *c, const with_number *w)
+{
+    return append_layer(m, c, c->row->class_name, json_pack("{s:f}", "constant", w->n), &w->node,
+                        1);
 }
 
 static cornu_status extreme(cornu_model *m, const operation_call *c)
 {
-    int node = 0;
-    double n = 0;
-    bool first;
-    if (has_two_tensors(c))
-        return merge(m, c);
-    TRY(get_both(m, c, &node, &n, &first));
-    return append_layer(m, c, c->row->class_name, json_pack("{s:f}", "constant", n), &node, 1);
+    return of_two(m, c, extreme_number);
 }
 
 /* ---- of one ---------------------------------------------------------------------------------- */
