@@ -298,6 +298,23 @@ def operation_cases():
     yield "divide", (5,), lambda x: ops.divide(L.Dense(4)(x), above(x))
     yield "divide_by_channels", (3, 2, 2), lambda x: L.Conv2D(4, 1)(x) / L.Reshape((1, 1, 4))(above(L.Flatten()(x)))
     yield "divide_repeated", (3, 4), lambda x: L.Dense(1)(x) / above(x)
+    yield from array_cases()
+
+
+def array_cases():
+    """Operands that are arrays."""
+    def chosen(x):
+        return ops.where(x > row, ops.tanh(x), column)
+
+    row = np.array([0.5, -2, 1.5, 3], "float32")
+    column = np.array([[1], [-0.5], [2]], "float32")
+    yield "array_arithmetic", (3, 5), lambda x: L.Dense(2)(ops.subtract(column, L.Dense(4)(x) * row) / row + column)
+    yield "array_extremes", (3, 5), lambda x: ops.maximum(ops.minimum(column, L.Dense(4)(x)), row - 2)
+    yield "array_condition", (3, 5), lambda x: ops.where(np.array([True, False, True, True]), L.Dense(4)(x), L.Dense(1)(x))
+    yield "array_chosen", (3, 5), lambda x: chosen(L.Dense(4)(x))
+    yield "array_of_matrices", (3, 5), lambda x: ops.matmul(
+        np.ones((2, 3), "float32") + column.T, ops.matmul(L.Dense(4)(x), np.outer(row, row)))
+    yield "pad_number", (3, 2), lambda x: L.Dense(3)(ops.pad(L.Dense(2)(x), [[0, 0], [2, 1], [0, 1]], constant_values=-1.5))
 
 
 def graph_cases():

@@ -90,6 +90,43 @@ def branching_cases():
     yield "two ranks", c, "(ReduceMean): found axes", False
 
 
+def array_cases():
+    """Constants of several numbers as operands."""
+    for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Greater", "LessOrEqual", "Sum"):
+        c = hand(13, 2, 4, 5)
+        plain_conv(c)
+        shape = (3, 1, 1) if kind in ("Add", "Max", "Greater") else (1, 3, 3, 4) if kind == "Mul" else (3, 4)
+        c.node(kind, c.drawn(*shape, low=0.2))
+        if kind in ("Greater", "LessOrEqual"):
+            c.node("Cast", to=1)
+        yield f"{kind} of an image and an array", c, "", False
+    c = hand(13, 3, 4)
+    given = c.drawn(3, 1, low=0.2)
+    c.nodes.append(onnx.helper.make_node("Sub", [given, "x"], ["v0"], name="v0"))
+    c.nodes.append(onnx.helper.make_node("Div", ["v0", c.drawn(1, 4, low=0.2)], ["v1"], name="v1"))
+    c.nodes.append(onnx.helper.make_node("Less", ["v1", c.constant(0.1)], ["v2"], name="v2"))
+    c.nodes.append(onnx.helper.make_node("Not", ["v2"], ["v3"], name="v3"))
+    c.nodes.append(onnx.helper.make_node("Where", ["v3", "v1", c.drawn(4)], ["v4"], name="v4"))
+    c.nodes.append(onnx.helper.make_node("Where", [c.constant([[True], [False], [True]], np.bool_), c.constant(2.0), "v4"], ["v5"],
+                                         name="v5"))
+    c.value = "v5"
+    yield "arrays on either side, and choices", c, "", False
+    c = hand(13, 2, 4, 5)
+    plain_conv(c)
+    c.node("Flatten", shape=(36,))
+    c.node("Mul", c.drawn(36))
+    yield "an array beside a flattened image", c, "(Mul): found a constant of 1 dimensions beside a result of 2, an image", False
+    c = hand(13, 4, 3)
+    c.node("Transpose", perm=[0, 2, 1], shape=(3, 4))
+    c.node("MatMul", c.drawn(4, 2), shape=(3, 2))
+    yield "a product of exchanged dimensions", c, "", False
+    c = hand(13, 4, 3)
+    c.node("Transpose", perm=[0, 2, 1], shape=(3, 4))
+    c.node("Add", c.drawn(3, 1))
+    c.node("Transpose", perm=[0, 2, 1], shape=(4, 3))
+    yield "dimensions exchanged and back", c, "", False
+
+
 def fixture_cases():
     """(name, graph, why it is refused or "", is what is 0 left out?)"""
     for opset, axis in ((7, None), (12, 1), (13, 1), (13, -3)):
@@ -169,15 +206,16 @@ def fixture_cases():
     yield "a batch in one row", c, "(Reshape): found the shape's dimension -1, and 1 for the batch", False
     c = hand(13, 4)
     c.node("Mul", c.constant([[[2]]]), shape=(1, 4))
-    yield "a dimension more", c, "(Mul): found a constant of several numbers or of more dimensions than the input", False
+    yield "a dimension more", c, "(Mul): found a constant of 3 dimensions beside a result of 2", False
     c = hand(13, 4)
     c.node("MatMul", c.drawn(4, 2), shape=(2,))
     c.node("Add", c.drawn(1, 1, 2), shape=(1, 2))
-    yield "a dimension more behind a product", c, "(Add): found a constant of several numbers", False
+    yield "a dimension more behind a product", c, "(Add): found a constant of 3 dimensions beside a result of 2", False
     c = hand(7, 2, 4, 5)
     plain_conv(c)
     c.node("BatchNormalization", *[c.drawn(3, 3, 4, low=0.3) for _ in range(4)], spatial=0)
     yield "a mean for each pixel", c, "(BatchNormalization): spatial: found 0, a mean for each pixel; expected 1", False
+    yield from array_cases()
     yield from branching_cases()
     yield "torch", torch_model(), "", False
 

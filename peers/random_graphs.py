@@ -151,7 +151,7 @@ def operate(d: Drawn, x: int) -> None:
     ops, shape, t = d.keras.ops, d.shape(x), d.tensors[x]
     rank = len(shape)
     kind = d.pick("part", "part", "place", "new axis", "transpose", "reduce", "reduce", "number", "negative", "clip", "pad", "stack",
-                  "square", "both")
+                  "square", "both", "array", "array", "array", "where", "where")
     axis = d.below(1, rank)
     if kind == "part":
         begin = d.below(0, shape[axis - 1] - 1)
@@ -168,7 +168,13 @@ def operate(d: Drawn, x: int) -> None:
         made = d.pick(lambda: t * 2, lambda: 1 - t, lambda: t / 4, lambda: 0.5 + t, lambda: ops.maximum(t, 0.1),
                       lambda: ops.minimum(0.2, t))()
     elif kind == "pad":
-        made = ops.pad(t, [[0, 0], *([d.below(0, 1), d.below(0, 2)] for _ in shape)])
+        made = ops.pad(t, [[0, 0], *([d.below(0, 1), d.below(0, 2)] for _ in shape)], constant_values=d.pick(None, 0.75))
+    elif kind == "array":
+        made = beside_array(d, t)
+    elif kind == "where":
+        array = array_beside(d, t)
+        condition = d.pick(lambda: array > 0, lambda: t > array)()
+        made = ops.where(condition, *d.pick(lambda: (t, array * 2), lambda: (0.5, t), lambda: (t, -1 * t))())
     elif kind == "both":
         made = d.pick(lambda: t + t, lambda: t * t, lambda: t - 2 * t)()
     else:
@@ -176,6 +182,22 @@ def operate(d: Drawn, x: int) -> None:
     if np.prod(made.shape[1:]) <= ELEMENTS_MOST:
         d.read.add(x)
         d.tensors.append(made)
+
+
+def array_beside(d: Drawn, t) -> np.ndarray:
+    """Numbers that are broadcast to t's shape, none near 0."""
+    shape = [1 if d.chance(0.4) else n for n in t.shape[1:]]
+    array = (d.rng.uniform(0.4, 1.5, shape) * d.rng.choice([-1, 1], shape)).astype("float32")
+    return array[0] if shape[0] == 1 and d.chance(0.3) else array
+
+
+def beside_array(d: Drawn, t):
+    """An operation on t and an array."""
+    ops, array = d.keras.ops, array_beside(d, t)
+    return d.pick(lambda: t + array, lambda: t * array, lambda: t / array, lambda: ops.subtract(array, t),
+                  lambda: ops.maximum(t, array), lambda: ops.minimum(array, t),
+                  lambda: ops.matmul(t, d.rng.normal(size=(t.shape[-1], 3)).astype("float32") / 2),
+                  lambda: ops.matmul(d.rng.normal(size=(2, t.shape[-2])).astype("float32") / 2, t) if t.ndim > 2 else t - array)()
 
 
 # ---- of several

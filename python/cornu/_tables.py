@@ -69,6 +69,7 @@ _KINDS = {
     "ints": "a whole number, or several",
     "widths": "a whole number, two, or pairs of them",
     "key": "what stands between brackets",
+    "array": "a number or an array, in the place of an input",
     "numbers": "a list of numbers",
     "string": "a string",
     "elsewhere": "a string",

@@ -7,8 +7,9 @@
 #include "base/status.h"
 #include <jansson.h>
 
-/* Size limit of a document's text: longer than a network of 1000 layers needs. */
-enum { DOC_BYTES_MAX = 1 << 20 };
+/* Size limit of a document's text: longer than a network of 1000 layers with MODEL_NUMBERS_MAX
+   numbers in arrays needs. */
+enum { DOC_BYTES_MAX = 2 << 20 };
 
 typedef enum doc_type {
     DOC_NULL,

@@ -74,6 +74,8 @@ void layer_free(layer *l)
 {
     if (!l)
         return;
+    if (l->kind)
+        config_free(l->kind->fields, l->config);
     free(l->name);
     free(l->config);
     free(l);
@@ -202,6 +204,32 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
     return CORNU_OK;
 }
 
+/* The numbers of the arrays among the layer's options. */
+static int64_t layer_numbers(const layer *l)
+{
+    int64_t count = 0;
+    for (const config_field *f = l->kind->fields; f->key; f++)
+        if (f->type == CONFIG_ARRAY && config_has_value(f, l->config)) {
+            const number_array *a = (const void *)((const char *)l->config + f->offset);
+            count += shape_elements(&a->shape);
+        }
+    return count;
+}
+
+/* Fail where the layer would bring too many numbers into the model's files. */
+static cornu_status check_numbers(const cornu_model *m, const layer *l)
+{
+    int64_t count = layer_numbers(l);
+    for (int i = 0; count > 0 && i < m->layer_count; i++)
+        count += layer_numbers(m->layers[i]);
+    if (count <= MODEL_NUMBERS_MAX)
+        return CORNU_OK;
+    return doc_fail(l->where,
+                    "found %lld numbers in the arrays of this layer and those before it; expected "
+                    "at most %d",
+                    (long long)count, MODEL_NUMBERS_MAX);
+}
+
 /* Read a layer without its place in a model: kind, options, name. */
 static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, const doc *at,
                                const char *name, const doc *options, layer *l, layer_common *common)
@@ -213,6 +241,7 @@ static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, con
     TRY(config_check_keys(kind->name, options, kind->fields, common_fields));
     TRY(config_read(kind->name, at, options, common_fields, common));
     TRY(config_read(kind->name, at, options, kind->fields, l->config));
+    TRY(check_numbers(m, l));
     l->trainable = common->trainable;
     if (common->name)
         name = common->name;
@@ -637,7 +666,7 @@ static cornu_status fail_unknown(const doc *at, const char *class_name)
    nothing. */
 static cornu_status check_named(const layer *l, const doc *options)
 {
-    if (!l->kind->merges || doc_get(options, "inputs"))
+    if (!l->kind->merges || doc_get(options, "inputs") || layer_numbers(l) > 0)
         return CORNU_OK;
     return doc_fail(l->where,
                     "%s (%s): found no `inputs`; expected names of layers before this one, such as "

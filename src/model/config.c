@@ -357,6 +357,12 @@ static cornu_status read_key(const config_field *f, const doc *d, void *out)
     return index_key_read(d, out);
 }
 
+static cornu_status read_array(const config_field *f, const doc *d, void *out)
+{
+    (void)f;
+    return number_array_read(d, out);
+}
+
 static cornu_status read_string(const config_field *f, const doc *d, void *out)
 {
     (void)f;
@@ -431,6 +437,7 @@ static field_reader *const readers[] = {
     [CONFIG_INTS] = read_ints,
     [CONFIG_WIDTHS] = read_widths,
     [CONFIG_KEY] = read_key,
+    [CONFIG_ARRAY] = read_array,
     [CONFIG_STRING] = read_string,
     [CONFIG_ELSEWHERE] = read_ignored,
     [CONFIG_NEUTRAL] = read_neutral,
@@ -450,6 +457,8 @@ static void store_none(const config_field *f, void *out)
         ((shape *)out)->rank = 0;
     else if (f->type == CONFIG_INTS)
         *(int_list *)out = (int_list){.count = -1};
+    else if (f->type == CONFIG_ARRAY)
+        number_array_free(out);
     else if (f->type == CONFIG_STRING)
         *(const char **)out = NULL;
 }
@@ -486,6 +495,13 @@ cornu_status config_read(const char *owner, const doc *at, const doc *map,
             TRY(read_fallback(owner, f, value));
     }
     return CORNU_OK;
+}
+
+void config_free(const config_field *fields, void *config)
+{
+    for (const config_field *f = fields; f->key && config; f++)
+        if (f->type == CONFIG_ARRAY)
+            number_array_free((void *)((char *)config + f->offset));
 }
 
 /* ---- writing ---------------------------------------------------------------------------- */
@@ -591,6 +607,8 @@ static bool is_none(const config_field *f, const void *value)
         return ((const shape *)value)->rank == 0;
     case CONFIG_INTS:
         return ((const int_list *)value)->count < 0;
+    case CONFIG_ARRAY:
+        return !((const number_array *)value)->values;
     case CONFIG_STRING:
         return !*(const char *const *)value;
     default:
@@ -633,6 +651,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
         return widths_to_json(value);
     case CONFIG_KEY:
         return index_key_to_json(value);
+    case CONFIG_ARRAY:
+        return number_array_to_json(value);
     case CONFIG_STRING:
         return json_string(*(const char *const *)value);
     default:
@@ -714,6 +734,7 @@ static const char *const type_names[] = {
     [CONFIG_INTS] = "ints",
     [CONFIG_WIDTHS] = "widths",
     [CONFIG_KEY] = "key",
+    [CONFIG_ARRAY] = "array",
     [CONFIG_STRING] = "string",
     [CONFIG_ELSEWHERE] = "elsewhere",
     [CONFIG_NEUTRAL] = "neutral",

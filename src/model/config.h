@@ -10,6 +10,7 @@
 #include "model/emit.h"
 #include "model/index_key.h"
 #include "model/initializers.h"
+#include "model/number_array.h"
 
 typedef enum config_type {
     CONFIG_INT,         /* int64_t */
@@ -28,6 +29,7 @@ typedef enum config_type {
     CONFIG_INTS,        /* int_list: an int or a list of ints */
     CONFIG_WIDTHS,      /* width_list: an int, [before, after], or a list of such pairs */
     CONFIG_KEY,         /* index_key */
+    CONFIG_ARRAY,       /* number_array, which config_free frees */
     CONFIG_STRING,      /* const char *, owned by the document */
     CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */
     CONFIG_NEUTRAL,     /* a Keras key that is not supported: accepted only at a value of `choices`,
@@ -118,6 +120,8 @@ cornu_status config_check_keys(const char *owner, const doc *map, const config_f
    where a key is missing. */
 cornu_status config_read(const char *owner, const doc *at, const doc *map,
                          const config_field *fields, void *out);
+/* Free what the config struct owns, not the struct itself. */
+void config_free(const config_field *fields, void *config);
 /* Add the options to `object` as Keras writes them. */
 cornu_status config_write(const config_field *fields, const void *config, json_t *object);
 /* Has the option a value: not null? As Keras writes it: a new reference. */

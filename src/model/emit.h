@@ -25,8 +25,10 @@ bool activation_from_output(activation_kind kind);
 /* Is it a function that is no activation of Keras's? (Then it is not fused.) */
 bool activation_is_function(activation_kind kind);
 
-/* keras.ops' name of an operation of two tensors. */
+/* keras.ops' name of an operation of two tensors, and of how many of them it has a gradient: of
+   both, the first alone, or none. */
 const char *binary_name(binary_kind kind);
+int binary_gradients(binary_kind kind);
 
 /* Shape of a tensor without the batch dimension. */
 shape emit_shape(const step_builder *b, tensor_ref x);
@@ -36,6 +38,10 @@ int emit_inputs(const step_builder *b);
 shape emit_output(const step_builder *b);
 /* The layer's weight `index` (counted from 0 within the layer). */
 tensor_ref emit_weight(step_builder *b, int index);
+
+/* A tensor of these numbers, of shape `s` for every sample: for emit_binary, or the matrix z of
+   emit_matmul. */
+cornu_status emit_constant(step_builder *b, const shape *s, const float *values, tensor_ref *y);
 
 /* Each verb appends its operation for the current layer and returns its output in *y. bias:
    NO_TENSOR for none. */
@@ -70,7 +76,8 @@ cornu_status emit_concatenate(step_builder *b, const tensor_ref *x, int count, i
 cornu_status emit_slice(step_builder *b, tensor_ref x, int axis, int64_t begin, int64_t step,
                         int64_t count, tensor_ref *y);
 /* y = x z of the last two dimensions, for each index of the others, which are equal; transpose_x: x
-   holds rows and columns the other way round. */
+   holds rows and columns the other way round. A constant z is one matrix, for all indices; x is not
+   transposed then. */
 cornu_status emit_matmul(step_builder *b, tensor_ref x, bool transpose_x, tensor_ref z,
                          bool transpose_z, tensor_ref *y);
 /* Dimension i + 1 of y is dimension order[i] of x (1: the first after the batch). */

@@ -30,12 +30,28 @@ static json_t *argument(const cornu_model *m, int node, int within)
                      from.name, from.call, from.output);
 }
 
-/* The call of an operation on these arguments, which it takes, and those that are no tensors. */
+/* The list with the value at this place, as `appended`. */
+static json_t *inserted(json_t *list, size_t place, json_t *value)
+{
+    if (json_array_insert_new(list, place, value) == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* The call of an operation on these arguments, which it takes, and those that are no tensors. An
+   array is an operand: its row's number is its place; others stand behind the tensors. */
 static json_t *operation_arguments(const layer *l, json_t *all)
 {
-    for (const config_field *f = l->kind->fields; all && f->key; f++)
-        if (f->flags & CONFIG_ARGUMENT)
+    const config_field *fields = l->kind->fields;
+    for (const config_field *f = fields; all && f->key; f++) {
+        if (!(f->flags & CONFIG_ARGUMENT))
+            continue;
+        if (f->type != CONFIG_ARRAY)
             all = appended(all, config_value(f, l->config));
+        else if (config_has_value(f, l->config))
+            all = inserted(all, (size_t)(f - fields), config_value(f, l->config));
+    }
     return json_pack("{s:o, s:{}}", "args", all, "kwargs");
 }
 

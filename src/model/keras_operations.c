@@ -237,6 +237,14 @@ static cornu_status merge(cornu_model *m, const operation_call *c)
     return append_layer(m, c, c->row->class_name, json_object(), nodes, 2);
 }
 
+/* Numbers with axes. */
+static bool is_array(const doc *d)
+{
+    if (is_object(d, "__numpy__") || is_object(d, "__tensor__"))
+        d = doc_get(doc_get(d, "config"), "value");
+    return d && d->type == DOC_LIST;
+}
+
 /* A call on a tensor and a number; first: the number is the first argument. */
 typedef struct with_number {
     int node;
@@ -246,13 +254,16 @@ typedef struct with_number {
 typedef cornu_status append_with_number(cornu_model *m, const operation_call *c,
                                         const with_number *w);
 
-/* Append the layer that merges two tensors, or what `append` makes of a tensor and a number. */
+/* Append the layer of the operation's name on two tensors or a tensor and an array, or what
+   `append` makes of a tensor and a number. */
 static cornu_status of_two(cornu_model *m, const operation_call *c, append_with_number *append)
 {
     with_number w = {.first = is_tensor(c->argument[1])};
     if (w.first && is_tensor(c->argument[0]))
         return merge(m, c);
     TRY(get_node(c, w.first, &w.node));
+    if (is_array(c->argument[!w.first]))
+        return same(m, c);
     TRY(get_number(m, c, !w.first, w.node, &w.n));
     return append(m, c, &w);
 }
@@ -288,23 +299,12 @@ static cornu_status multiply(cornu_model *m, const operation_call *c)
     return of_two(m, c, multiply_number);
 }
 
-/* n / x = n (1 / x) */
-static cornu_status divide_number(cornu_model *m, const operation_call *c, int node, double n)
-{
-    char *name;
-    if (n >= 1 && n <= 1)
-        return append_layer(m, c, "Reciprocal", json_object(), &node, 1);
-    TRY(memory_format(&name, "%s_reciprocal", c->name));
-    cornu_status status = append_named(m, c, "Reciprocal", name, json_object(), &node, 1);
-    free(name);
-    node = m->node_count - 1;
-    return status == CORNU_OK ? append_layer(m, c, "Rescaling", rescaling(n, 0), &node, 1) : status;
-}
-
 static cornu_status quotient_number(cornu_model *m, const operation_call *c, const with_number *w)
 {
+    if (w->first && w->n >= 1 && w->n <= 1)
+        return append_layer(m, c, "Reciprocal", json_object(), &w->node, 1);
     if (w->first)
-        return divide_number(m, c, w->node, w->n);
+        return same(m, c);
     if (w->n >= 0 && w->n <= 0)
         return fail_argument(c, 1, "another divisor");
     return append_layer(m, c, "Rescaling", rescaling(1 / w->n, 0), &w->node, 1);
@@ -317,8 +317,8 @@ static cornu_status divide(cornu_model *m, const operation_call *c)
 
 static cornu_status extreme_number(cornu_model *m, const operation_call *c, const with_number *w)
 {
-    return append_layer(m, c, c->row->class_name, json_pack("{s:f}", "constant", w->n), &w->node,
-                        1);
+    return append_layer(m, c, c->row->class_name, json_pack("{s:f}", w->first ? "x1" : "x2", w->n),
+                        &w->node, 1);
 }
 
 static cornu_status extreme(cornu_model *m, const operation_call *c)
@@ -564,11 +564,16 @@ static const operation_row rows[] = {
     {"Concatenate", "xs", NULL, same, false},
     {"Divide", "x1 x2", "", divide, false},
     {"Elu", "x", NULL, elu, false},
+    {"Equal", "x1 x2", NULL, same, false},
     {"Exp", "x", NULL, same, false},
     {"ExpandDims", "x", "axis", expand_dims, false},
     {"Gelu", "x", "approximate", gelu, false},
     {"GetItem", "x key", NULL, same, false},
+    {"Greater", "x1 x2", NULL, same, false},
+    {"GreaterEqual", "x1 x2", NULL, same, false},
     {"LeakyRelu", "x", NULL, leaky_relu, false},
+    {"Less", "x1 x2", NULL, same, false},
+    {"LessEqual", "x1 x2", NULL, same, false},
     {"Log", "x", NULL, same, false},
     {"Matmul", "x1 x2", NULL, same, false},
     {"Max", "x", NULL, same, false},
@@ -579,6 +584,7 @@ static const operation_row rows[] = {
     {"Moveaxis", "x", "source destination", moveaxis, false},
     {"Multiply", "x1 x2", "", multiply, false},
     {"Negative", "x", "", negative, false},
+    {"NotEqual", "x1 x2", NULL, same, false},
     {"Pad", "x constant_values", NULL, same, false},
     {"Power", "x1 x2", "", power, false},
     {"Reciprocal", "x", NULL, same, false},
@@ -601,6 +607,7 @@ static const operation_row rows[] = {
     {"Transpose", "x", NULL, same, false},
     {"TrueDivide", "x1 x2", "", divide, false},
     {"Unstack", "x", "num axis", unstack, true},
+    {"Where", "condition x1 x2", NULL, same, false},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -172,8 +172,9 @@ struct cornu_model {
 
 /* ---- making ----------------------------------------------------------------------------- */
 
-/* At most so many layers, and so many calls of them; and so many inputs of all calls together. */
-enum { MODEL_LAYERS_MAX = 1000, MODEL_LINKS_MAX = 10000 };
+/* At most so many layers, and so many calls of them; so many inputs of all calls together; and so
+   many numbers in the arrays among the layers' options, which are text in files. */
+enum { MODEL_LAYERS_MAX = 1000, MODEL_LINKS_MAX = 10000, MODEL_NUMBERS_MAX = 50000 };
 
 /* The name of a layer or submodel without those of the submodels around it. */
 static inline const char *model_own_name(const char *name)

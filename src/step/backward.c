@@ -205,10 +205,10 @@ static cornu_status back_add(step_builder *b, const op *f, tensor_ref dy)
 static cornu_status back_binary(step_builder *b, const op *f, tensor_ref dy)
 {
     static const bool reads[BINARY_COUNT] = {
-#define BINARY(id, name, rule, reads_operands, ...) [BINARY_##id] = reads_operands,
+#define BINARY(id, name, rule, gradients, reads_operands, ...) [BINARY_##id] = reads_operands,
 #include "model/binaries.def"
     };
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < binary_gradients(f->a.binary.kind); i++) {
         if (!needed(b, f->in[i]))
             continue;
         op o = op_new(OP_BINARY_BACKWARD);

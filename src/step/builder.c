@@ -166,6 +166,17 @@ cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tenso
     return status;
 }
 
+cornu_status builder_constant(step_builder *b, const shape *s, const float *values, tensor_ref *out)
+{
+    TRY(builder_buffer(b, s, out, "%s/constant", b->node->name));
+    tensor *t = &b->plan->tensors[*out];
+    const size_t bytes = (size_t)t->count * sizeof *values;
+    TRY(memory_new_aligned(bytes, t->name, &t->values));
+    t->role = TENSOR_CONSTANT;
+    memcpy(t->values, values, bytes);
+    return CORNU_OK;
+}
+
 cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
 {
     char shown[128];

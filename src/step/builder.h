@@ -44,6 +44,9 @@ cornu_status builder_add(step_builder *b, const op *o, const char *name);
    too many elements. */
 cornu_status builder_buffer(step_builder *b, const shape *s, tensor_ref *out, const char *format,
                             ...) __attribute__((format(printf, 4, 5)));
+/* A new constant with a copy of these values; `s` begins with 1, for the batch. */
+cornu_status builder_constant(step_builder *b, const shape *s, const float *values,
+                              tensor_ref *out);
 /* Give a tensor another name, which this takes. */
 cornu_status builder_rename(step_builder *b, tensor_ref t, char *name);
 /* Free what was needed for building; not the plan. */

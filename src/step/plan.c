@@ -96,8 +96,10 @@ void plan_free(plan *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < p->tensor_count; i++)
+    for (int i = 0; i < p->tensor_count; i++) {
         free(p->tensors[i].name);
+        memory_free_aligned(p->tensors[i].values);
+    }
     for (int i = 0; i < p->op_count; i++)
         free(p->ops[i].name);
     for (int i = 0; i < p->collective_count; i++)

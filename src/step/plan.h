@@ -29,6 +29,7 @@ bool op_word_at(const char *words, int i, op_word *out);
 
 typedef enum tensor_role {
     TENSOR_VARIABLE, /* lives from step to step: model->variables[variable] */
+    TENSOR_CONSTANT, /* never changes: its values are the plan's */
     TENSOR_BUFFER    /* lives within a step: in the plan's arena */
 } tensor_role;
 
@@ -40,12 +41,14 @@ typedef enum tensor_form {
     FORM_CONV_KERNEL   /* [kernel height][kernel width][in / groups][out] */
 } tensor_form;
 
-/* All tensors hold 32-bit floats, row-major; dimension 0 is the batch for buffers. */
+/* All tensors hold 32-bit floats, row-major; dimension 0 is the batch for buffers, and 1 for
+   constants. */
 typedef struct tensor {
     char *name; /* "conv2d/output", "d conv2d/output", "conv2d/kernel" */
     tensor_role role;
     tensor_form form; /* passes/forms.c */
     int variable;     /* TENSOR_VARIABLE: index into model->variables; else -1 */
+    float *values;    /* TENSOR_CONSTANT: [count]; else NULL */
     shape shape;
     int64_t count;   /* elements */
     int first, last; /* TENSOR_BUFFER: first and last operation that touches it; last is

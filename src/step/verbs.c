@@ -39,13 +39,10 @@ static cornu_status take(step_builder *b, tensor_ref x)
     return CORNU_OK;
 }
 
-/* Append `o`, whose in[] is filled in; its out[0] becomes a new tensor of shape `s` (without the
-   batch). */
-static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *y)
+/* Append `o`, whose in[] is filled in; its out[0] becomes a new tensor of this shape. */
+static cornu_status forward_to(step_builder *b, op *o, const shape *full, tensor_ref *y)
 {
-    shape full;
-    TRY(builder_batched(b, s, &full));
-    TRY(builder_buffer(b, &full, y, "%s/%s", b->node->name, op_infos[o->kind].name));
+    TRY(builder_buffer(b, full, y, "%s/%s", b->node->name, op_infos[o->kind].name));
     o->out[0] = *y;
     for (int i = 0; i < OP_INPUTS_MAX; i++) {
         if (o->in[i] == NO_TENSOR)
@@ -54,6 +51,33 @@ static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *
         b->notes[*y].needs_gradient |= b->notes[o->in[i]].needs_gradient;
     }
     return builder_add(b, o, b->node->name);
+}
+
+/* The same of shape `s` for each sample. */
+static cornu_status forward(step_builder *b, op *o, const shape *s, tensor_ref *y)
+{
+    shape full;
+    TRY(builder_batched(b, s, &full));
+    return forward_to(b, o, &full, y);
+}
+
+/* The memory of x in this shape, which has as many elements. */
+static cornu_status reshape_to(step_builder *b, tensor_ref x, const shape *full, tensor_ref *y)
+{
+    *y = x;
+    if (shape_equal(&b->plan->tensors[x].shape, full))
+        return CORNU_OK;
+    TRY(builder_alias(b, x, full, y, "%s/reshaped", b->node->name));
+    b->notes[*y].needs_gradient = b->notes[x].needs_gradient;
+    return CORNU_OK;
+}
+
+cornu_status emit_constant(step_builder *b, const shape *s, const float *values, tensor_ref *y)
+{
+    shape full;
+    TRY(builder_batched(b, s, &full));
+    full.dim[0] = 1;
+    return builder_constant(b, &full, values, y);
 }
 
 static cornu_status shape_fail(const step_builder *b, const char *what, tensor_ref found,
@@ -157,19 +181,14 @@ cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w,
 
 cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y)
 {
-    shape from = emit_shape(b, x), full;
+    const shape from = emit_shape(b, x);
+    shape full;
     char found[128], wanted[128];
     if (shape_elements(&from) != shape_elements(s))
         return status_fail(CORNU_INVALID, "found shape %s; %s has another number of elements",
                            shape_show(&from, false, found), shape_show(s, false, wanted));
-    if (shape_equal(&from, s)) {
-        *y = x;
-        return CORNU_OK;
-    }
     TRY(builder_batched(b, s, &full));
-    TRY(builder_alias(b, x, &full, y, "%s/reshaped", b->node->name));
-    b->notes[*y].needs_gradient = b->notes[x].needs_gradient;
-    return CORNU_OK;
+    return reshape_to(b, x, &full, y);
 }
 
 cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y)
@@ -319,6 +338,15 @@ const char *binary_name(binary_kind kind)
     return names[kind];
 }
 
+int binary_gradients(binary_kind kind)
+{
+    static const int counts[BINARY_COUNT] = {
+#define BINARY(id, name, rule, gradients, ...) [BINARY_##id] = gradients,
+#include "model/binaries.def"
+    };
+    return counts[kind];
+}
+
 cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor_ref z,
                          tensor_ref *y)
 {
@@ -331,12 +359,32 @@ cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor
                            "of them is repeated",
                            binary_name(kind), shape_show(&sx, true, found),
                            shape_show(&sz, true, other));
-    op o = op_new(kind == BINARY_ADD && shape_equal(&sx, &sz) ? OP_ADD : OP_BINARY_FORWARD);
+    const tensor *t = b->plan->tensors;
+    const bool sum = kind == BINARY_ADD && shape_equal(&t[x].shape, &t[z].shape);
+    op o = op_new(sum ? OP_ADD : OP_BINARY_FORWARD);
     o.in[0] = x;
     o.in[1] = z;
     if (o.kind == OP_BINARY_FORWARD)
         o.a.binary.kind = kind;
-    return forward(b, &o, &s, y);
+    TRY(forward(b, &o, &s, y));
+    b->notes[*y].needs_gradient = false;
+    for (int i = 0; i < binary_gradients(kind); i++)
+        b->notes[*y].needs_gradient |= b->notes[o.in[i]].needs_gradient;
+    return CORNU_OK;
+}
+
+/* Rows of all samples times one matrix. */
+static cornu_status matmul_with_constant(step_builder *b, tensor_ref x, op *o, const shape *s,
+                                         tensor_ref *y)
+{
+    const tensor *of = &b->plan->tensors[x];
+    const int64_t n = of->shape.dim[of->shape.rank - 1], columns = s->dim[s->rank - 1];
+    const shape rows = {3, {1, of->count / n, n}}, products = {3, {1, of->count / n, columns}};
+    shape full;
+    TRY(builder_batched(b, s, &full));
+    TRY(reshape_to(b, x, &rows, &o->in[0]));
+    TRY(forward_to(b, o, &products, y));
+    return reshape_to(b, *y, &full, y);
 }
 
 cornu_status emit_matmul(step_builder *b, tensor_ref x, bool transpose_x, tensor_ref z,
@@ -344,23 +392,25 @@ cornu_status emit_matmul(step_builder *b, tensor_ref x, bool transpose_x, tensor
 {
     const shape a = emit_shape(b, x), c = emit_shape(b, z);
     char found[128], other[128];
+    const bool one = b->plan->tensors[z].role == TENSOR_CONSTANT;
     shape s = a;
-    bool fits = a.rank == c.rank && a.rank >= 2;
-    for (int i = 0; fits && i < a.rank - 2; i++)
+    bool fits = one ? a.rank >= 1 && !transpose_x && c.rank == 2 : a.rank == c.rank && a.rank >= 2;
+    for (int i = 0; fits && !one && i < a.rank - 2; i++)
         fits = a.dim[i] == c.dim[i];
     if (!fits || a.dim[a.rank - (transpose_x ? 2 : 1)] != c.dim[c.rank - (transpose_z ? 1 : 2)])
         return status_fail(
             CORNU_INVALID,
             "matmul: found shapes %s and %s; expected (..., rows, n) and (..., n, columns)",
             shape_show(&a, true, found), shape_show(&c, true, other));
-    s.dim[s.rank - 2] = a.dim[a.rank - (transpose_x ? 1 : 2)];
+    if (transpose_x)
+        s.dim[s.rank - 2] = a.dim[a.rank - 1];
     s.dim[s.rank - 1] = c.dim[c.rank - (transpose_z ? 2 : 1)];
     op o = op_new(OP_MATMUL);
     o.in[0] = x;
     o.in[1] = z;
     o.a.matmul.transposed[0] = transpose_x;
     o.a.matmul.transposed[1] = transpose_z;
-    return forward(b, &o, &s, y);
+    return one ? matmul_with_constant(b, x, &o, &s, y) : forward(b, &o, &s, y);
 }
 
 cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, tensor_ref *y)

@@ -119,7 +119,7 @@ static void operations_of_two_tensors(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         for (int kind = 0; kind < BINARY_COUNT; kind++)
-            for (int of = 0; of < 2; of++) {
+            for (int of = 0; of < binary_gradients((binary_kind)kind); of++) {
                 const shape a = pairs[i][0], b = pairs[i][1];
                 shape y = a;
                 for (int d = 0; d < y.rank; d++)

@@ -278,10 +278,10 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     add(g, "Pow", "x", "a", "y");
     must_refuse(g, "y (Pow): found no number, 0 as the exponent");
     g = graph_of(row, 1);
-    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){1}, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){1, 1, 1}, 3);
     add(g, "Div", "x", "k", "y");
-    must_refuse(g, "y (Div): found a constant of several numbers or of more dimensions than the "
-                   "input, or a division by 0; expected one number");
+    must_refuse(g, "y (Div): found a constant of 3 dimensions beside a result of 2; expected no "
+                   "more");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "a");
     add(g, "Tanh", "x", NULL, "a");
@@ -289,20 +289,22 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     must_refuse(g, "a (Tanh): found a result that another has the name of, a");
     g = graph_of(row, 1);
     onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
-    add(g, "Sum", "x", "k", "y");
+    add(g, "Mean", "x", "k", "y");
     must_refuse(g,
-                "y (Sum): found the input \"k\", which is a constant; expected the graph's input");
+                "y (Mean): found the input \"k\", which is a constant; expected the graph's input");
     g = graph_of(image, 3);
     add(g, "Conv", "x", "x", "y");
     must_refuse(g, "y (Conv): found no kernel of floats");
     g = graph_of(row, 1);
-    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){4}, 1);
+    onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){200, 200}, 2);
     add(g, "Add", "x", "k", "y");
-    must_refuse(g, "y (Add): found a constant of several numbers");
+    must_refuse(g, "y (Add): found the input \"k\", which is no result of a node before and no "
+                   "constant of 1 to 32768 floats");
     g = graph_of(row, 1);
     onnx_graph_new_tensor(g, "k", ONNX_FLOAT, (int64_t[]){2}, 1);
     add(g, "Min", "x", "k", "y");
-    must_refuse(g, "y (Min): found a constant of several numbers");
+    must_refuse(g, "minimum (Minimum): found an input and an array of shapes (4) and (2); "
+                   "expected equal shapes");
     g = graph_of(row, 1);
     add(g, "Relu", "x", NULL, "z");
     must_refuse(g, "found the output y, which no node makes as its first result");
@@ -322,13 +324,6 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     add(g, "Transpose", "x", NULL, "z");
     add(g, "Relu", "z", NULL, "y");
     must_refuse(g, "z (Transpose): perm: found 2 first; expected 0, the batch");
-    g = graph_of((int64_t[]){4, 4}, 2);
-    onnx_node_ints(g, add(g, "Transpose", "x", NULL, "z"), "perm", (int64_t[]){0, 2, 1}, 3);
-    add(g, "Relu", "z", NULL, "y");
-    must_refuse(g, "y (Relu): found the input z, a matrix whose dimensions were exchanged");
-    g = graph_of((int64_t[]){4, 4}, 2);
-    onnx_node_ints(g, add(g, "Transpose", "x", NULL, "y"), "perm", (int64_t[]){0, 2, 1}, 3);
-    must_refuse(g, "found the output y, a matrix whose dimensions were exchanged");
     g = graph_of((int64_t[]){4}, 1);
     add(g, "MatMul", "x", "x", "y");
     must_refuse(g, "y (MatMul): found x of 2 dimensions");

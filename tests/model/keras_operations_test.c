@@ -12,6 +12,7 @@
     ", \"step\": " step "}}"
 #define ALL SLICE("null", "null", "null")
 #define X TENSOR("in", 0)
+#define ARRAY "{\"class_name\": \"__numpy__\", \"config\": {\"dtype\": \"float32\", \"value\": "
 
 /* A model of x [4][6], one operation on it, and a Dense layer on that. */
 static void write_model(text *out, const char *module, const char *class_name, const char *options,
@@ -65,7 +66,15 @@ static void each_operation_is_one_layer_of_its_name(void **state)
         {NUMPY, "Divide", "",
          X ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [[2.0]], \"dtype\": "
            "\"float32\"}}",
-         "", "Rescaling", "(4, 6)"},
+         "", "Divide", "(4, 6)"},
+        {NUMPY, "TrueDivide", "", "3, " X, "", "TrueDivide", "(4, 6)"},
+        {NUMPY, "Subtract", "", ARRAY "[[1, 2, 3, 4, 5, 6]]}}, " X, "", "Subtract", "(4, 6)"},
+        {NUMPY, "Greater", "", X ", 0.5", "", "Greater", "(4, 6)"},
+        {NUMPY, "NotEqual", "", X ", " ARRAY "[[1], [2], [3], [4]]}}", "", "NotEqual", "(4, 6)"},
+        {NUMPY, "Matmul", "", ARRAY "[[1, 2, 3, 4]]}}, " X, "", "Matmul", "(1, 6)"},
+        {NUMPY, "Where", "", ARRAY "[true, false, true, true, false, true]}}, " X ", 0", "",
+         "Where", "(4, 6)"},
+        {NUMPY, "Where", "", X, "\"x1\": 2, \"x2\": 3", "Where", "(4, 6)"},
         {NUMPY, "Maximum", "", X ", 0.5", "", "Maximum", "(4, 6)"},
         {NUMPY, "Minimum", "", "0.5, " X, "", "Minimum", "(4, 6)"},
         {NUMPY, "Negative", "", X, "", "Rescaling", "(4, 6)"},
@@ -194,7 +203,7 @@ static void operations_are_written_as_keras_has_them(void **state)
     char *config;
     cornu_model *m = make_model("model:\n  input: [4, 6]\n  layers:\n"
                                 "    - GetItem: {key: ':, 1:, ..., 0'}\n"
-                                "    - Maximum: {constant: 0.5, inputs: get_item}\n"
+                                "    - Maximum: {x2: 0.5, inputs: get_item}\n"
                                 "    - Pad: {pad_width: [[0, 0], [1, 0]]}\n"
                                 "    - Transpose: {axes: [0, 1]}\n");
     assert_true(m->functional);
@@ -236,6 +245,20 @@ static void what_cannot_be_read_is_refused_by_its_name(void **state)
         int output;
         const char *message;
     } cases[] = {
+        {"Where", "", X ", 1", "", 0,
+         "it (Where): found 1 input; expected 3, or arrays in the place"},
+        {"Subtract", "", ARRAY "[[1, 2], [3]]}}, " X, "", 0,
+         "expected a number, or lists of equal lengths of numbers"},
+        {"Subtract", "", ARRAY "[]}}, " X, "", 0, "found an empty list; expected numbers"},
+        {"Add", "", X ", " ARRAY "[[1e39, 2]]}}", "", 0,
+         "expected a number, or lists of equal lengths of numbers"},
+        {"Add", "", X ", " ARRAY "[[[[[[1]]]]]]}}", "", 0, "expected at most 5 axes"},
+        {"Add", "", X ", " ARRAY "[[[1]], [[2]]]}}", "", 0,
+         "found an array of shape (2, 1, 1) beside a tensor of shape (None, 4, 6)"},
+        {"Matmul", "", X ", " ARRAY "[1, 2, 3, 4, 5, 6]}}", "", 0,
+         "found an array of shape (6); expected two axes"},
+        {"Matmul", "", X ", " ARRAY "[[1], [2]]}}", "", 0,
+         "found operands of shapes (None, 4, 6) and (None, 2, 1)"},
         {"Einsum", "", X, "", 0, "it: found Keras's operation Einsum; cornu has Absolute, Add"},
         {"Add", "", "1, 2", "", 0, "it (Add): found a call without tensors"},
         {"Add", "", X ", " X ", 1", "", 0, "it (Add): found 3 arguments; expected x1 x2"},
@@ -243,10 +266,11 @@ static void what_cannot_be_read_is_refused_by_its_name(void **state)
         {"Add", "", X ", 1", "\"x3\": 1", 0, "it (Add): found this argument; expected x1 x2"},
         {"Add", ", \"axis\": 1", X ", 1", "", 0, "it (Add): unknown option; expected none"},
         {"Multiply", "", X ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [1, 2]}}", "",
-         0, "it (Multiply): found an array; expected one number"},
+         0, "it (Multiply): found an input and an array of shapes (4, 6) and (1, 2)"},
         {"Multiply", "", X ", {\"class_name\": \"__numpy__\", \"config\": {\"value\": [[[[1]]]]}}",
          "", 0,
-         "it (Multiply): found an array; expected one number, of no more axes than the tensor"},
+         "it (Multiply): found an array of shape (1, 1, 1, 1) beside a tensor of shape (None, 4, "
+         "6)"},
         {"Multiply", "", X ", \"two\"", "", 0, "it (Multiply): found \"two\"; expected one number"},
         {"Divide", "", X ", 0", "", 0, "it (Divide): found 0; expected another divisor"},
         {"Power", "", X ", 3", "", 0, "it (Power): found 3; expected 2"},

@@ -17,7 +17,7 @@ static void every_layer_has_several_samples_that_build(void **state)
         for (const char *const *s = (*k)->samples; *s; s++, count++) {
             cornu_model *m = make_sample(*k, *s);
             const bool others = strchr(*s, '|') != strrchr(*s, '|');
-            assert_int_equal(m->layer_count, (*k)->merges ? 4 : others ? 3 : 2);
+            assert_int_equal(m->layer_count, strstr(*s, "inputs:") ? 4 : others ? 3 : 2);
             assert_ptr_equal(layer_kind_find((*k)->name), *k);
             cornu_model_close(m);
         }
@@ -118,9 +118,47 @@ static void names_count_up_as_in_a_fresh_keras_session(void **state)
     cornu_model_close(m);
 }
 
+/* "Add: {x2: [1, 1, ...]}" */
+static void add_array(text *recipe, int count)
+{
+    text_add(recipe, "{Add: {x2: [1");
+    for (int i = 1; i < count; i++)
+        text_add(recipe, ",1");
+    text_add(recipe, "]}}, ");
+}
+
+static void arrays_have_a_limit_for_the_whole_model(void **state)
+{
+    (void)state;
+    static const struct {
+        int first, second;
+        const char *message;
+    } cases[] = {
+        {25000, 25000, NULL},
+        {25000, 25001, "found 50001 numbers in the arrays of this layer and those before it"},
+        {32769, 1, "found an array of shape (32769); expected at most 32768 numbers"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text recipe = {0};
+        text_add(&recipe, "model: {input: [%d], layers: [", cases[i].first);
+        add_array(&recipe, cases[i].first);
+        text_add(&recipe, "{Dense: {units: %d}}, ", cases[i].second);
+        add_array(&recipe, cases[i].second);
+        text_add(&recipe, "]}");
+        cornu_model *m = NULL;
+        const cornu_status status = cornu_model_parse(recipe.data, "test.yaml", &m);
+        assert_int_equal(status, cases[i].message ? CORNU_INVALID : CORNU_OK);
+        if (cases[i].message)
+            assert_non_null(strstr(cornu_last_error(), cases[i].message));
+        cornu_model_close(m);
+        text_free(&recipe);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_have_a_limit_for_the_whole_model),
         cmocka_unit_test(every_layer_has_several_samples_that_build),
         cmocka_unit_test(every_sample_survives_keras_json),
         cmocka_unit_test(output_shapes_are_kerass),

@@ -121,6 +121,45 @@ def test_activations_take_tensors():
     assert layers.Dense(2, activation=keras.activations.relu).get_config()["activation"] == "relu"
 
 
+def network_of_arrays():
+    """Operands that are arrays, on either side, and choices."""
+    x = keras.Input((4, 3))
+    y = ops.subtract(np.full((4, 1), 0.5), x * np.array([1, -2, 0.5], "float32"))
+    y = ops.where([True, False, True], ops.maximum(y, np.eye(4, 3)), 0.25)
+    y = ops.where(y > 0.3, np.arange(3), y) / np.array([[2.0, 1.0, 4.0]])
+    y = ops.matmul(np.ones((2, 4)) / 4, ops.matmul(y, np.arange(6).reshape(3, 2)))
+    return keras.Model(x, layers.Dense(2)(layers.Flatten()(ops.pad(y, [[0, 0], [1, 0], [0, 0]], constant_values=-1))))
+
+
+def test_arrays_are_operands(tmp_path):
+    model = network_of_arrays()
+    x = np.random.default_rng(0).normal(size=(5, 4, 3)).astype("float32")
+    y = np.maximum(0.5 - x * [1, -2, 0.5], np.eye(4, 3)) * [1, 0, 1] + [0, 0.25, 0]
+    y = np.where(y > 0.3, np.arange(3), y) / [2, 1, 4] @ np.arange(6).reshape(3, 2)
+    y = np.concatenate([np.full((5, 1, 2), -1), y.mean(1, keepdims=True), y.mean(1, keepdims=True)], 1)
+    kernel, bias = model.get_weights()
+    expected = y.reshape(5, 6) @ kernel + bias
+    assert np.allclose(model.predict(x, verbose=0), expected, atol=1e-5)
+    copies = [pickle.loads(pickle.dumps(model)), keras.models.clone_model(model), keras.Model.from_config(model.get_config())]
+    for name in ("m.keras", "m.h5", "m.safetensors"):
+        model.save(tmp_path / name)
+        copies.append(keras.models.load_model(tmp_path / name))
+    for copy in copies:
+        copy.set_weights([kernel, bias])
+        assert np.array_equal(copy.predict(x, verbose=0), model.predict(x, verbose=0))
+    model.compile("sgd", "mse")
+    losses = [float(model.train_on_batch(x, np.ones((5, 2)))) for _ in range(9)]
+    assert losses[-1] < losses[0]
+
+
+def test_a_comparison_is_1_or_0():
+    x, table = keras.Input((6,)), np.array([[-1, 0, 0.5, 1, 2, 3]], "float32")
+    for function, expected in ((ops.greater, [0, 0, 0, 0, 1, 1]), (ops.less_equal, [1, 1, 1, 1, 0, 0]), (ops.equal, [0, 0, 0, 1, 0, 0]),
+                               (ops.not_equal, [1, 1, 1, 0, 1, 1])):
+        assert keras.Model(x, function(x, 1)).predict(table, verbose=0).tolist() == [expected]
+    assert keras.Model(x, (x >= np.full(6, 0.5)) * (2 > x)).predict(table, verbose=0).tolist() == [[0, 0, 1, 1, 0, 0]]
+
+
 def test_a_network_of_operations_is_kept_in_files(tmp_path):
     begin = keras.Input((6,))
     model = keras.Model(begin, layers.Dense(2)(ops.concatenate([begin * 2, 1 - begin], axis=-1)))
@@ -129,7 +168,13 @@ def test_a_network_of_operations_is_kept_in_files(tmp_path):
 
 
 @pytest.mark.parametrize("error, text, use", [
-    (NotImplementedError, r"ops.add: a constant of shape \(3,\)", lambda x: x + np.ones(3)),
+    (ValueError, r"Add.: found an input and an array of shapes \(6\) and \(3\)", lambda x: x + np.ones(3)),
+    (ValueError, r"found an array of shape \(2, 1, 6\) beside a tensor", lambda x: x * np.ones((2, 1, 6))),
+    (ValueError, "expected a number, or lists of equal lengths", lambda x: x + np.full(6, np.inf)),
+    (TypeError, "ops.multiply: found .* beside a tensor; expected numbers", lambda x: x * np.array(["a"] * 6)),
+    (ValueError, "expected at most 32768 numbers", lambda x: ops.matmul(x, np.ones((6, 6000)))),
+    (NotImplementedError, "ops.where: of a condition alone", lambda x: ops.where(x > 0)),
+    (ValueError, "ops.where: found tensors of shapes", lambda x: ops.where(x > 0, keras.Input((2, 6)), 1)),
     (ValueError, "TrueDivide.*expected equal shapes", lambda x: x / keras.Input((5,))),
     (ValueError, "0 as the divisor", lambda x: x / 0),
     (NotImplementedError, "to the power of 3 is not in cornu; it takes a tensor, and 2, 0.5, -0.5, -1", lambda x: x**3),
@@ -144,11 +189,10 @@ def test_a_network_of_operations_is_kept_in_files(tmp_path):
      lambda x: ops.sum(x, axis=(1, -1), keepdims=True)),
     (ValueError, "Max.: found axis 0 .*0 is the batch", lambda x: ops.max(x, axis=(0, 1))),
     (NotImplementedError, "Min: initial=3", lambda x: ops.min(x, axis=1, keepdims=True, initial=3)),
-    (ValueError, r"Matmul.: found inputs \(None, 6\) and \(None, 6\); expected .batch, ..., rows, n.", lambda x: x @ x),
-    (NotImplementedError, "ops.matmul: of a ndarray", lambda x: ops.matmul(np.ones((6, 6)), x)),
-    (ValueError, r"Matmul.: found inputs \(None, 2, 3\) and \(None, 2, 3\)", lambda x: ops.reshape(x, (-1, 2, 3)) @ ops.reshape(x, (-1, 2, 3))),
+    (ValueError, r"Matmul.: found operands of shapes \(None, 6\) and \(None, 6\); expected .batch, ..., rows, n.", lambda x: x @ x),
+    (ValueError, r"found an array of shape", lambda x: ops.matmul(np.ones((6, 6)), x)),
+    (ValueError, r"Matmul.: found operands of shapes \(None, 2, 3\) and \(None, 2, 3\)", lambda x: ops.reshape(x, (-1, 2, 3)) @ ops.reshape(x, (-1, 2, 3))),
     (NotImplementedError, "ops.pad: mode='reflect'", lambda x: ops.pad(x, 1, mode="reflect")),
-    (ValueError, "constant_values 2; expected 0", lambda x: ops.pad(x, ((0, 0), (1, 1)), constant_values=2)),
     (ValueError, r"Pad.: found a pad_width that does not fit input \(None, 6\); .*\[0, 0\] of the batch first", lambda x: ops.pad(x, 1)),
     (ValueError, "0 is the batch", lambda x: ops.concatenate([x, x])),
     (ValueError, "expected -1 first", lambda x: ops.reshape(x, (6,))),

@@ -108,7 +108,11 @@ static int check_moved(moved *m, const char *what)
 static int check_input(net *n, const char *what)
 {
     moved m = {.net = n, .name = "input", .variable = -1, .count = n->x_count};
-    float *gradient = net_read(n, n->plan->input_gradient);
+    /* Comparisons have none: their outputs do not change. */
+    const tensor_ref t = n->plan->input_gradient;
+    float *gradient = t == NO_TENSOR
+                          ? calloc(sizeof *gradient, (size_t)n->plan->tensors[n->plan->input].count)
+                          : net_read(n, t);
     m.values = malloc((size_t)m.count * sizeof *m.values);
     memcpy(m.values, n->x, (size_t)m.count * sizeof *m.values);
     m.gradient = gradient;

@@ -267,7 +267,7 @@ static void clipping_keeps_all_digits(void **state)
     (void)state;
     cornu_model *model = net_model(
         "model: {input: [6], layers: [{Clip: {x_min: -1.0e+9, x_max: 1.0e+6, name: a}}, {Maximum: "
-        "{constant: 1.0e-7, inputs: a, name: b}}, {Minimum: {constant: 1, inputs: b}}]}");
+        "{x2: 1.0e-7, inputs: a, name: b}}, {Minimum: {x2: 1, inputs: b}}]}");
     plan_options options = {.mode = PLAN_PREDICT, .batch = 1};
     static const float x[6] = {-3, 2e-7f, 1e-5f, 0.3f, 7, 2e9f},
                        expected[6] = {1e-7f, 2e-7f, 1e-5f, 0.3f, 1, 1};

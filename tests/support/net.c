@@ -119,9 +119,10 @@ void net_sample(const layer_kind *kind, const char *sample, char *yaml, size_t s
     const char *shape_end = strchr(sample, '|'), *options = strrchr(sample, '|');
     assert_non_null(shape_end);
     const int before = shape_end == options ? 0 : (int)(options - shape_end - 1);
+    const bool branches = kind->merges && strstr(options, "inputs:");
     snprintf(yaml, size, "model: {input: [%.*s], layers: [%s%.*s{%s: %s}]}\n",
-             (int)(shape_end - sample), sample, kind->merges ? NET_BRANCHES : "", before,
-             shape_end + 1, kind->name, options + 1);
+             (int)(shape_end - sample), sample, branches ? NET_BRANCHES : "", before, shape_end + 1,
+             kind->name, options + 1);
 }
 
 cornu_model *net_layer(const layer_kind *kind, const char *sample)

@@ -339,7 +339,8 @@ static void add_binary(const pair_row *r, binary_kind kind)
     op_case *c = add(OP_BINARY_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {r->a, r->b}, .out = {y}, .a.binary = {kind, 0}};
     label(c, more_of(binary_name(kind), &r->b, more));
-    for (int of = 0; of < 2; of++) {
+    c->step = kind >= BINARY_MAXIMUM ? 0.25f : 0;
+    for (int of = 0; of < binary_gradients(kind); of++) {
         c = add(OP_BINARY_BACKWARD);
         *c = (op_case){.kind = c->kind,
                        .in = {r->a, r->b, y},
@@ -347,8 +348,7 @@ static void add_binary(const pair_row *r, binary_kind kind)
                        .a.binary = {kind, of}};
         if (kind == BINARY_ADD || kind == BINARY_SUBTRACT)
             c->in[0] = c->in[1] = (shape){0};
-        if (kind == BINARY_MAXIMUM || kind == BINARY_MINIMUM)
-            c->step = 0.25f;
+        c->step = kind >= BINARY_MAXIMUM ? 0.25f : 0;
         label(c, more_of(binary_name(kind), &r->b, more));
     }
 }

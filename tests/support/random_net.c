@@ -171,13 +171,24 @@ static bool add_reshape(drawn *d, int x)
 
 /* ---- merging layers ----------------------------------------------------------------------- */
 
-/* Dot, whose options depend on shapes, has a function of its own. */
+/* Dot, whose options depend on shapes, and Where have functions of their own. Of two tensors, which
+   may be equal but for roundings, no comparison is drawn. */
+static bool is_left_out(const layer_kind *k)
+{
+    static const char *const names[] = {"Dot",  "Equal",     "Greater",  "GreaterEqual",
+                                        "Less", "LessEqual", "NotEqual", "Where"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(k->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static const layer_kind *pick_merge(drawn *d)
 {
     const layer_kind *found = NULL;
     int count = 0;
     for (const layer_kind *const *k = layer_kinds; *k; k++)
-        if ((*k)->merges && strcmp((*k)->name, "Dot") != 0 && below(d, ++count) == 0)
+        if ((*k)->merges && !is_left_out(*k) && below(d, ++count) == 0)
             found = *k;
     return found;
 }
@@ -247,6 +258,77 @@ static bool add_merge(drawn *d, int x)
     return append(d, kind->name, inputs, count, options);
 }
 
+/* An array beside x, some of whose dimensions are 1, as text; numbers of both signs, none near 0.
+ */
+static void draw_array(drawn *d, int x, char *array, size_t size)
+{
+    const shape *s = shape_of(d, x);
+    int64_t dim[SHAPE_MAX];
+    size_t used = 0;
+    int64_t count = 1;
+    for (int i = 0; i < s->rank; i++) {
+        dim[i] = chance(d, 50) || count * s->dim[i] > 24 ? 1 : s->dim[i];
+        count *= dim[i];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t inner = 1;
+        for (int axis = s->rank - 1; axis >= 0; axis--) {
+            inner *= dim[axis];
+            if (i % inner == 0)
+                used += (size_t)snprintf(array + used, size - used, "[");
+        }
+        used += (size_t)snprintf(array + used, size - used, "%s%d.%d3", chance(d, 50) ? "-" : "",
+                                 below(d, 2), between(d, 5, 9));
+        inner = 1;
+        for (int axis = s->rank - 1; axis >= 0; axis--) {
+            inner *= dim[axis];
+            if ((i + 1) % inner == 0)
+                used += (size_t)snprintf(array + used, size - used, "]");
+        }
+        used += (size_t)snprintf(array + used, size - used, i + 1 < count ? "," : "");
+    }
+}
+
+enum { ARRAY_TEXT = 512 };
+
+/* An array in the place of one of two inputs. */
+static bool add_beside_array(drawn *d, int x)
+{
+    static const char *const kinds[] = {"Add",     "Subtract", "Multiply",  "Divide", "Maximum",
+                                        "Minimum", "Greater",  "LessEqual", NULL};
+    char array[ARRAY_TEXT], options[ARRAY_TEXT + 8];
+    draw_array(d, x, array, sizeof array);
+    const char *kind = one_of(d, kinds);
+    snprintf(options, sizeof options, "{%s: %s}",
+             chance(d, 50) && strcmp(kind, "Divide") != 0 ? "x1" : "x2", array);
+    return append(d, kind, &x, 1, options);
+}
+
+/* A condition and two operands, of which at least one is a tensor, and others are arrays. */
+static bool add_where(drawn *d, int x)
+{
+    static const char *const keys[] = {"condition", "x1", "x2"};
+    char array[ARRAY_TEXT], options[3 * ARRAY_TEXT] = "";
+    int inputs[3], count = 0;
+    const int tensor = below(d, 3);
+    for (int i = 0; i < 3; i++) {
+        const bool is_tensor = i == tensor || chance(d, 30);
+        draw_array(d, x, array, sizeof array);
+        if (is_tensor)
+            inputs[count++] = i == tensor ? x : pick_other(d, x);
+        if (is_tensor && i == 0) { /* a part of its numbers is 0 */
+            if (!add(d, inputs[0], "Activation", "{activation: relu}"))
+                return false;
+            inputs[0] = last(d);
+        }
+        if (!is_tensor)
+            snprintf(options + strlen(options), sizeof options - strlen(options), "%s%s: %s",
+                     *options ? ", " : "{", keys[i], i > 0 && chance(d, 30) ? "0" : array);
+    }
+    strncat(options, *options ? "}" : "{}", sizeof options - strlen(options) - 1);
+    return append(d, "Where", inputs, count, options);
+}
+
 /* x is repeated along its dimensions of 1, or repeats another. */
 static bool add_broadcast(drawn *d, int x)
 {
@@ -298,8 +380,8 @@ static void add_one(drawn *d)
                                               add_pool,  add_padding, add_global_pool, add_norm,
                                               add_merge, add_dense,   add_merge};
     static add_function *const of_any[] = {
-        add_dense, add_norm,    add_plain, add_activation, add_merge,
-        add_merge, add_reshape, add_dot,   add_broadcast,  add_element_function};
+        add_dense,   add_norm, add_plain,     add_activation,       add_merge,        add_merge,
+        add_reshape, add_dot,  add_broadcast, add_element_function, add_beside_array, add_where};
     const int x = pick_node(d);
     const bool image = shape_of(d, x)->rank == 3 && chance(d, 75);
     add_function *f = image ? of_images[below(d, sizeof of_images / sizeof *of_images)]

@@ -201,7 +201,7 @@ def _node_config(graph: Graph, node: Node) -> dict:
         "shape": list(t.shape), "dtype": t.dtype, "keras_history": graph.history_of(t)}} for t in node.input_tensors]
     own = node.operation
     if isinstance(own, _operations.Operation):
-        return {"args": [*([tensors] if own.takes_list else tensors), *own.arguments], "kwargs": {}}
+        return {"args": own.arguments(tensors), "kwargs": {}}
     given = [tensors] if node.listed else [dict(zip(node.keys, tensors))] if node.keys else tensors
     return {"args": given, "kwargs": {}}
 

@@ -2,6 +2,8 @@
 tensors have them as they have layers; Model.layers does not list them."""
 from typing import Any
 
+import numpy as np
+
 from .._tables import KWARGS, TABLES, make_classes
 from .layers import Layer
 from ._tensors import KerasTensor
@@ -14,16 +16,22 @@ class Operation(Layer):
 
     _row = None
     _is_operation = _is_called_once = True
-    _given: list[str] = []  # options that Keras has in the call, behind its tensors
+    _given: list[str] = []  # options that Keras has in the call: behind its tensors or, of arrays, by their places
+    _takes_arrays = False
 
     @property
     def _keras_module(self) -> str:
         return self._row["operation"] or f"{_MODULE}numpy"
 
-    @property
-    def arguments(self) -> list:
-        """What the call has behind its tensors, as JSON values."""
-        return [self._config[name] for name in self._given]
+    def arguments(self, tensors: list) -> list:
+        """What the call has, as JSON values: these tensors, and what it has besides."""
+        given = [tensors] if self.takes_list else list(tensors)
+        for place, name in enumerate(self._given):
+            if not self._takes_arrays:
+                given.append(self._config[name])
+            elif self._config[name] is not None:
+                given.insert(place, self._config[name])
+        return given
 
     @property
     def takes_list(self) -> bool:
@@ -70,6 +78,7 @@ classes: dict[str, type] = {}
 make_classes("layers", Operation, __name__, classes, rows=_rows(), extra=(KWARGS,))
 for _cls in classes.values():
     _cls._given = [o["name"] for o in _cls._row["options"] if o["argument"]]
+    _cls._takes_arrays = any(o["type"] == "array" for o in _cls._row["options"])
 
 
 def is_operation(entry: dict) -> bool:
@@ -84,21 +93,38 @@ def is_tensors(value) -> bool:
     return isinstance(value, list) and bool(value) and all(map(is_tensors, value))
 
 
-def _others(entry: dict) -> list:
-    return [value for value in entry["inbound_nodes"][0]["args"] if not is_tensors(value)]
+def _options(entry: dict) -> dict | None:
+    """The options that stand in an entry's call; None where they are not in the form that the library writes."""
+    cls, nodes = classes.get(entry["class_name"]), entry["inbound_nodes"]
+    if cls is None or len(nodes) != 1 or nodes[0]["kwargs"]:
+        return None
+    args = nodes[0]["args"]
+    others = [value for value in args if not is_tensors(value)]
+    if not cls._takes_arrays:
+        return dict(zip(cls._given, others)) if len(others) == len(cls._given) else None
+    if not others:  # the number of tensors is the layer's affair
+        return {}
+    return {name: value for name, value in zip(cls._given, args) if not is_tensors(value)} if len(args) == len(cls._given) else None
 
 
 def is_own(entry: dict) -> bool:
     """Is it in the form that the library writes?"""
-    cls = classes.get(entry["class_name"])
-    nodes = entry["inbound_nodes"]
-    return (cls is not None and len(nodes) == 1 and not nodes[0]["kwargs"] and len(_others(entry)) == len(cls._given))
+    return _options(entry) is not None
 
 
 def of_config(entry: dict) -> Operation:
     """The operation of an entry."""
-    cls = classes[entry["class_name"]]
-    return cls.from_config({**entry["config"], **dict(zip(cls._given, _others(entry)))})
+    return classes[entry["class_name"]].from_config({**entry["config"], **_options(entry)})
+
+
+def array_of(function: str, value) -> Any:
+    """An array that stands beside tensors, as Keras writes it; a number as it is."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"ops.{function}: found {value!r} beside a tensor; expected numbers")
+    if not array.ndim:
+        return array.item()
+    return {"class_name": "__numpy__", "config": {"value": array.tolist(), "dtype": str(array.dtype)}}
 
 
 def _restored(name: str, config: dict) -> Operation:

@@ -96,6 +96,18 @@ class KerasTensor:
     def __pow__(self, other):
         return _ops().power(self, other)
 
+    def __gt__(self, other):
+        return _ops().greater(self, other)
+
+    def __ge__(self, other):
+        return _ops().greater_equal(self, other)
+
+    def __lt__(self, other):
+        return _ops().less(self, other)
+
+    def __le__(self, other):
+        return _ops().less_equal(self, other)
+
     def __getitem__(self, key):
         return _ops()._part(self, key)
 

@@ -6,16 +6,31 @@ import numpy as np
 from .._missing import missing
 from . import _keras_names, activations, layers
 from ._names import automatic_name
-from ._operations import classes, key_of, operation
+from ._operations import array_of, classes, key_of, operation
 from ._tensors import KerasTensor, computed, is_symbolic
 
 
 def _number(function: str, value: Any) -> float:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf":
-        raise NotImplementedError(f"ops.{function}: a constant of shape {array.shape} is not in cornu; it takes one number, or "
-                                  f"tensors of the network")
+        raise NotImplementedError(f"ops.{function}: a constant of shape {array.shape} is not in cornu; it takes one number")
     return float(array.reshape(()))
+
+
+def _check_ranks(function: str, tensors: list) -> None:
+    """Tensors beside each other."""
+    for x in tensors[1:]:
+        if x.ndim != tensors[0].ndim:
+            raise ValueError(f"ops.{function}: found tensors of shapes {tensors[0].shape} and {x.shape}; expected equal numbers of "
+                             f"axes, as with others one's batch would stand beside another axis")
+
+
+def _operands(function: str, kind: str, **operands) -> KerasTensor:
+    """The operation on tensors, and arrays in the place of some."""
+    tensors = [x for x in operands.values() if isinstance(x, KerasTensor)]
+    _check_ranks(function, tensors)
+    arrays = {key: array_of(function, x) for key, x in operands.items() if not isinstance(x, KerasTensor)}
+    return operation(kind, tensors, name=automatic_name(function), **arrays)
 
 
 def _scaled(name: str, x: KerasTensor, scale: float, offset: float) -> KerasTensor:
@@ -30,44 +45,60 @@ def _axis(function: str, axis: int, rank: int) -> int:
     return found
 
 
-def _two(function: str, numpy: Callable, layer: type, constant: Callable) -> Callable:
-    """Of two arguments: `layer` merges two tensors; `constant` takes a tensor, a number, and whether the number is first."""
+def _two(function: str, numpy: Callable, kind: str, number: Callable | None = None) -> Callable:
+    """Of two arguments: `kind` takes tensors and arrays; `number` a tensor, a number, and whether the number is first."""
 
     def of_two(x1, x2):
         if not is_symbolic([x1, x2]):
             return numpy(x1, x2)
-        both = isinstance(x1, KerasTensor) and isinstance(x2, KerasTensor)
-        if both and x1.ndim != x2.ndim:
-            raise ValueError(f"ops.{function}: found tensors of shapes {x1.shape} and {x2.shape}; expected equal numbers of axes, as "
-                             f"with others one's batch would stand beside another axis")
-        if both:
-            return computed(layer(name=automatic_name(function)), [x1, x2])
-        first = isinstance(x2, KerasTensor)
-        return constant(x2 if first else x1, _number(function, x1 if first else x2), first)
+        first, second = (isinstance(x, KerasTensor) for x in (x1, x2))
+        x, other = (x1, x2) if first else (x2, x1)
+        if first and second:
+            _check_ranks(function, [x1, x2])
+            return computed((getattr(layers, kind, None) or classes[kind])(name=automatic_name(function)), [x1, x2])
+        if number and np.size(other) == 1 and np.ndim(other) <= x.ndim:
+            return number(x, _number(function, other), second)
+        return _operands(function, kind, x1=x1, x2=x2)
 
     of_two.__name__ = of_two.__qualname__ = function
-    of_two.__doc__ = f"{numpy.__name__} of two tensors, or of a tensor and a number; of arrays as NumPy has it."
+    of_two.__doc__ = f"{numpy.__name__} of two tensors, or of a tensor and a number or an array; of arrays as NumPy has it."
     return of_two
 
 
-def _divided(name: str, x: KerasTensor, number: float, first: bool) -> KerasTensor:
+def _divided(name: str, kind: str, x: KerasTensor, number: float, first: bool) -> KerasTensor:
     if first:
         if number == 1:
             return operation("Reciprocal", x, name=automatic_name(name))
-        return _scaled(name, operation("Reciprocal", x), number, 0)
+        return _operands(name, kind, x1=number, x2=x)
     if number == 0:
         raise ValueError("ops.divide: found 0 as the divisor; expected another number")
     return _scaled(name, x, 1 / number, 0)
 
 
-add = _two("add", np.add, layers.Add, lambda x, n, first: _scaled("add", x, 1, n))
-subtract = _two("subtract", np.subtract, layers.Subtract,
+add = _two("add", np.add, "Add", lambda x, n, first: _scaled("add", x, 1, n))
+subtract = _two("subtract", np.subtract, "Subtract",
                 lambda x, n, first: _scaled("subtract", x, -1, n) if first else _scaled("subtract", x, 1, -n))
-multiply = _two("multiply", np.multiply, layers.Multiply, lambda x, n, first: _scaled("multiply", x, n, 0))
-divide = _two("divide", np.divide, classes["Divide"], lambda *given: _divided("divide", *given))
-true_divide = _two("true_divide", np.true_divide, classes["TrueDivide"], lambda *given: _divided("true_divide", *given))
-maximum = _two("maximum", np.maximum, layers.Maximum, lambda x, n, first: operation("Maximum", [x], constant=n))
-minimum = _two("minimum", np.minimum, layers.Minimum, lambda x, n, first: operation("Minimum", [x], constant=n))
+multiply = _two("multiply", np.multiply, "Multiply", lambda x, n, first: _scaled("multiply", x, n, 0))
+divide = _two("divide", np.divide, "Divide", lambda *given: _divided("divide", "Divide", *given))
+true_divide = _two("true_divide", np.true_divide, "TrueDivide", lambda *given: _divided("true_divide", "TrueDivide", *given))
+maximum = _two("maximum", np.maximum, "Maximum", lambda x, n, first: operation("Maximum", [x], **{"x1" if first else "x2": n}))
+minimum = _two("minimum", np.minimum, "Minimum", lambda x, n, first: operation("Minimum", [x], **{"x1" if first else "x2": n}))
+# Of tensors: 1 where it is true, and 0.
+greater = _two("greater", np.greater, "Greater")
+greater_equal = _two("greater_equal", np.greater_equal, "GreaterEqual")
+less = _two("less", np.less, "Less")
+less_equal = _two("less_equal", np.less_equal, "LessEqual")
+equal = _two("equal", np.equal, "Equal")
+not_equal = _two("not_equal", np.not_equal, "NotEqual")
+
+
+def where(condition, x1=None, x2=None):
+    """x1 where the condition is true, or not 0, and x2 elsewhere: tensors, numbers or arrays."""
+    if not is_symbolic([condition, x1, x2]):
+        return np.where(condition) if x1 is None and x2 is None else np.where(condition, x1, x2)
+    if x1 is None or x2 is None:
+        raise NotImplementedError("ops.where: of a condition alone is not in cornu; it takes condition, x1 and x2")
+    return _operands("where", "Where", condition=condition, x1=x1, x2=x2)
 
 
 def negative(x):
@@ -292,14 +323,10 @@ def min(x, axis=None, keepdims=False, initial=None):
 
 
 def matmul(x1, x2):
-    """Products of the samples' matrices."""
+    """Products of the samples' matrices; an array of two axes is one matrix for all."""
     if not is_symbolic([x1, x2]):
         return np.matmul(x1, x2)
-    for x in (x1, x2):
-        if not isinstance(x, KerasTensor):
-            raise NotImplementedError(f"ops.matmul: of a {type(x).__name__} is not in cornu; it takes two tensors of shape "
-                                      f"(batch, ..., rows, columns)")
-    return operation("Matmul", [x1, x2])
+    return _operands("matmul", "Matmul", x1=x1, x2=x2)
 
 
 def pad(x, pad_width, mode="constant", constant_values=None):
@@ -331,8 +358,9 @@ def gelu(x, approximate=True):
 _activations = [name for name in activations.__all__ if name not in ("deserialize", "gelu", "get", "linear", "relu", "serialize")]
 globals().update({name: getattr(activations, name) for name in _activations})
 
-__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "exp", "expand_dims", "gelu", "log", "matmul", "max",
-           "maximum", "mean", "min", "minimum", "moveaxis", "multiply", "negative", "pad", "power", "reciprocal", "relu",
-           "reshape", "rsqrt", "shape", "split", "sqrt", "square", "squeeze", "stack", "subtract", "sum", "swapaxes", "take",
-           "transpose", "true_divide", "unstack", *_activations]
+__all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "equal", "exp", "expand_dims", "gelu", "greater",
+           "greater_equal", "less", "less_equal", "log", "matmul", "max", "maximum", "mean", "min", "minimum", "moveaxis",
+           "multiply", "negative", "not_equal", "pad", "power", "reciprocal", "relu", "reshape", "rsqrt", "shape", "split", "sqrt",
+           "square", "squeeze", "stack", "subtract", "sum", "swapaxes", "take", "transpose", "true_divide", "unstack", "where",
+           *_activations]
 __getattr__ = missing("cornu.keras.ops", __all__, _keras_names.ops)

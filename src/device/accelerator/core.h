@@ -133,9 +133,10 @@ struct prepared {
     const plan *plan;
     selection chosen;     /* no kernel: what is done with the updates */
     bool *tried;          /* [op_count]: gpu_kernel.try_first, and it has worked */
-    size_t *offsets;      /* [tensor_count]: buffers' bytes from the arena's start */
+    size_t *offsets;      /* [tensor_count]: bytes from the start of the arena, or of .constants */
     gpu_address *tensors; /* [tensor_count], as long as .moves is the device's */
     int64_t moves;
+    gpu_memory constants; /* the plan's */
     size_t arena_bytes, scratch_bytes;
     int first_update;           /* operation, where all updates are done together; else -1 */
     const optimizer *optimizer; /* optimizer of the updates, or NULL */

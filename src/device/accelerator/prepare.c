@@ -189,6 +189,25 @@ static cornu_status ensure_memory(gpu *g, const prepared *r)
     return ensure(g, &g->state->scratch, r->scratch_bytes, "scratch memory of kernels");
 }
 
+static cornu_status upload_constants(gpu *g, prepared *r)
+{
+    const plan *p = r->plan;
+    size_t end = 0;
+    for (int i = 0; i < p->tensor_count; i++)
+        if (p->tensors[i].role == TENSOR_CONSTANT) {
+            r->offsets[i] = end;
+            end += gpu_aligned((size_t)p->tensors[i].count * sizeof(float));
+        }
+    TRY(gpu_memory_new(g, end, "constants", &r->constants));
+    for (int i = 0; i < p->tensor_count; i++) {
+        const tensor *t = &p->tensors[i];
+        if (t->role == TENSOR_CONSTANT)
+            TRY(gpu_upload(g, r->constants.at + r->offsets[i], t->values,
+                           (size_t)t->count * sizeof(float)));
+    }
+    return CORNU_OK;
+}
+
 /* ---- kernels ----------------------------------------------------------------------------- */
 
 /* The GPU of a selection (device/select.h). */
@@ -447,6 +466,7 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     plan_need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(g, p, &r));
     TRY_GOTO(gpu_buffer_offsets(g, p, r->offsets, &r->arena_bytes));
+    TRY_GOTO(upload_constants(g, r));
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_fits(g, p, &n));
     TRY_GOTO(prepare_ops(g, r, 0, p->op_count));
@@ -478,6 +498,7 @@ void gpu_release(gpu *g, prepared *r)
     if (g->state->queue.plan == r)
         g->state->queue.plan = NULL;
     forget(g, r);
+    gpu_memory_free(g, &r->constants);
     const selector s = selector_of(g);
     selection_free(&s, &r->chosen);
     free(r->tried);
@@ -499,8 +520,9 @@ cornu_status gpu_resolve(gpu *g, prepared *r)
     forget(g, r);
     for (int i = 0; i < p->tensor_count; i++) {
         const tensor *t = &p->tensors[i];
-        r->tensors[i] = t->role == TENSOR_VARIABLE ? s->variable_memory[t->variable].at
-                                                   : s->arena.at + r->offsets[i];
+        const gpu_address base = t->role == TENSOR_CONSTANT ? r->constants.at : s->arena.at;
+        r->tensors[i] =
+            t->role == TENSOR_VARIABLE ? s->variable_memory[t->variable].at : base + r->offsets[i];
     }
     TRY(g->driver->resolve(g, r));
     r->moves = s->moves;

@@ -13,6 +13,8 @@ static float *tensor_memory(const host_device *h, const prepared *p, tensor_ref 
     const tensor *t = &p->plan->tensors[ref];
     if (t->role == TENSOR_VARIABLE)
         return h->variables[t->variable];
+    if (t->role == TENSOR_CONSTANT)
+        return t->values;
     tensor_ref root = plan_root(p->plan, ref);
     if (p->bytes[root] == 0)
         return NULL;

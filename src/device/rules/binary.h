@@ -8,8 +8,8 @@
      rule_select(mask, a, b)   mask ? a : b, elementwise; a mask is what a comparison gives
 
    Each row of model/binaries.def has three functions here: binary_RULE, binary_RULE_da,
-   binary_RULE_db. Where a and b are equal, maximum and minimum pass the whole gradient to a, and
-   where one of them is NaN, to b, as TensorFlow does. */
+   binary_RULE_db. Comparisons give 1 or 0. Where a and b are equal, maximum and minimum pass the
+   whole gradient to a, and where one of them is NaN, to b, as TensorFlow does. */
 #ifndef DEVICE_RULES_BINARY_H
 #define DEVICE_RULES_BINARY_H
 
@@ -20,12 +20,12 @@
     }                                                                         \
     RULE rule_real binary_##name##_da(rule_real a, rule_real b, rule_real dy) \
     {                                                                         \
-        (void)a, (void)b;                                                     \
+        (void)a, (void)b, (void)dy;                                           \
         return da;                                                            \
     }                                                                         \
     RULE rule_real binary_##name##_db(rule_real a, rule_real b, rule_real dy) \
     {                                                                         \
-        (void)a, (void)b;                                                     \
+        (void)a, (void)b, (void)dy;                                           \
         return db;                                                            \
     }
 
@@ -38,7 +38,20 @@ BINARY_RULE(maximum, rule_select(a > b, a, rule_select(b >= a, b, a + b)),
             rule_select(a >= b, dy, rule_all(0)), rule_select(a >= b, rule_all(0), dy))
 BINARY_RULE(minimum, rule_select(a < b, a, rule_select(b <= a, b, a + b)),
             rule_select(a <= b, dy, rule_all(0)), rule_select(a <= b, rule_all(0), dy))
+BINARY_RULE(keep, rule_select(b != rule_all(0), a, rule_all(0)),
+            rule_select(b != rule_all(0), dy, rule_all(0)), rule_all(0))
 
+#define COMPARISON(name, is_true) \
+    BINARY_RULE(name, rule_select(is_true, rule_all(1), rule_all(0)), rule_all(0), rule_all(0))
+
+COMPARISON(greater, a > b)
+COMPARISON(greater_equal, a >= b)
+COMPARISON(less, a < b)
+COMPARISON(less_equal, a <= b)
+COMPARISON(equal, a == b)
+COMPARISON(not_equal, a != b)
+
+#undef COMPARISON
 #undef BINARY_RULE
 
 #endif

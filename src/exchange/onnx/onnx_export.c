@@ -128,11 +128,14 @@ static void reshape(onnx_export *e, tensor_ref t)
     onnx_apply(e, "Reshape", x, sizes, onnx_result(e, t, false));
 }
 
-static void add_weight(onnx_export *e, tensor_ref t)
+/* A weight, or a constant: that needs no axis for the batch, unless it is an image. */
+static void add_numbers(onnx_export *e, tensor_ref t)
 {
     const tensor *w = &e->plan->tensors[t];
-    onnx_graph_tensor(e->graph, w->name, ONNX_FLOAT, w->shape.dim, w->shape.rank,
-                      e->plan->model->variables[w->variable].value);
+    const int from = w->role == TENSOR_CONSTANT && w->shape.rank < 4;
+    const float *values = w->values ? w->values : e->plan->model->variables[w->variable].value;
+    onnx_graph_tensor(e->graph, w->name, ONNX_FLOAT, w->shape.dim + from, w->shape.rank - from,
+                      values);
     e->values[t].plain = w->name;
 }
 
@@ -143,8 +146,8 @@ static const char *onnx_plain(onnx_export *e, tensor_ref t)
     onnx_value *v = &e->values[t];
     if (v->plain)
         return v->plain;
-    if (e->plan->tensors[t].role == TENSOR_VARIABLE)
-        add_weight(e, t);
+    if (e->plan->tensors[t].role != TENSOR_BUFFER)
+        add_numbers(e, t);
     else if (v->first)
         move_channels(e, v->first, onnx_result(e, t, false), false);
     else
@@ -445,27 +448,87 @@ static void export_transpose(onnx_export *e, const op *o)
               tensor_of(e, o->out[0])->shape.rank);
 }
 
-/* In the order of dimensions that a has. */
-static void apply_to_two(onnx_export *e, const char *kind, const op *o)
+/* An operation of two tensors; names in the order of dimensions that a has. */
+typedef struct pair {
+    const char *a, *b, *y;
+} pair;
+
+static pair pair_of(onnx_export *e, const op *o)
 {
+    pair p;
     bool first;
-    const char *a = onnx_either(e, o->in[0], &first);
-    const char *b = first ? onnx_channels_first(e, o->in[1]) : onnx_plain(e, o->in[1]);
-    onnx_apply(e, kind, a, b, onnx_result(e, o->out[0], first));
+    p.a = onnx_either(e, o->in[0], &first);
+    p.b = first ? onnx_channels_first(e, o->in[1]) : onnx_plain(e, o->in[1]);
+    p.y = onnx_result(e, o->out[0], first);
+    return p;
 }
 
 static void export_add(onnx_export *e, const op *o)
 {
-    apply_to_two(e, "Add", o);
+    const pair p = pair_of(e, o);
+    onnx_apply(e, "Add", p.a, p.b, p.y);
+}
+
+static void cast(onnx_export *e, const char *x, onnx_type to, const char *y)
+{
+    onnx_node_int(e->graph, onnx_apply(e, "Cast", x, NULL, y), "to", to);
+}
+
+/* Is each number of the constant, which is called `name` from here on, another one than 0? */
+static void add_truths(onnx_export *e, const tensor *t, bool first, const char *name)
+{
+    const int64_t *d = t->shape.dim, images[4] = {d[0], d[3], d[1], d[2]};
+    const int64_t pixels = d[1] * d[2];
+    bool *to = onnx_graph_new_tensor(e->graph, name, ONNX_BOOL, first ? images : d, t->shape.rank);
+    for (int64_t i = 0; to && i < t->count; i++)
+        to[first ? i % d[3] * pixels + i / d[3] : i] = t->values[i] < 0 || t->values[i] > 0;
+}
+
+/* a where b is not 0 */
+static void export_keep(onnx_export *e, const op *o)
+{
+    bool first;
+    const tensor *condition = tensor_of(e, o->in[1]);
+    const char *a = onnx_either(e, o->in[0], &first);
+    const char *y = onnx_result(e, o->out[0], first), *is_kept = onnx_name(e, y, "condition");
+    const char *zero = onnx_constant(e, onnx_name(e, y, "zero"), 0, 0);
+    if (condition->role == TENSOR_CONSTANT)
+        add_truths(e, condition, first, is_kept);
+    else
+        cast(e, first ? onnx_channels_first(e, o->in[1]) : onnx_plain(e, o->in[1]), ONNX_BOOL,
+             is_kept);
+    onnx_graph_node(e->graph, "Where", (const char *const[]){is_kept, a, zero}, 3, y);
+}
+
+/* ONNX's comparisons give truth values. */
+static void export_comparison(onnx_export *e, const char *kind, bool negated, const pair *p)
+{
+    const char *is_true = onnx_name(e, p->y, "true"), *is_false = onnx_name(e, p->y, "false");
+    onnx_apply(e, kind, p->a, p->b, is_true);
+    if (negated)
+        onnx_apply(e, "Not", is_true, NULL, is_false);
+    cast(e, negated ? is_false : is_true, ONNX_FLOAT, p->y);
 }
 
 static void export_binary(onnx_export *e, const op *o)
 {
-    static const char *const kinds[BINARY_COUNT] = {
-#define BINARY(id, name, rule, reads, onnx) [BINARY_##id] = onnx,
+    static const struct {
+        const char *onnx;
+        int gradients;
+    } rows[BINARY_COUNT] = {
+#define BINARY(id, name, rule, gradients, reads, onnx) [BINARY_##id] = {onnx, gradients},
 #include "model/binaries.def"
     };
-    apply_to_two(e, kinds[o->a.binary.kind], o);
+    const binary_kind kind = o->a.binary.kind;
+    if (kind == BINARY_KEEP) {
+        export_keep(e, o);
+        return;
+    }
+    const pair p = pair_of(e, o);
+    if (rows[kind].gradients == 0)
+        export_comparison(e, rows[kind].onnx, kind == BINARY_NOT_EQUAL, &p);
+    else
+        onnx_apply(e, rows[kind].onnx, p.a, p.b, p.y);
 }
 
 /* A dimension's number where channels are first. */
@@ -712,7 +775,7 @@ static void add_one_input(onnx_export *e, bool preprocess)
     if (e->status != CORNU_OK)
         return;
     const char *x = onnx_name(e, ONNX_INPUT, "float"), *scaled = onnx_name(e, ONNX_INPUT, "scaled");
-    onnx_node_int(e->graph, onnx_apply(e, "Cast", ONNX_INPUT, NULL, x), "to", ONNX_FLOAT);
+    cast(e, ONNX_INPUT, ONNX_FLOAT, x);
     onnx_apply(e, "Mul", x, onnx_constant(e, onnx_name(e, ONNX_INPUT, "scale"), 0, (float)scale),
                scaled);
     x = scaled;

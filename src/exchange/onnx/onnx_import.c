@@ -277,13 +277,13 @@ static cornu_status choose_outputs(onnx_import *im)
 {
     int nodes[MODEL_ENDS_MAX];
     for (int i = 0; i < im->output_count; i++) {
+        TRY(onnx_put_in_order(im, im->outputs[i]));
         im->x = *onnx_value_from(im, im->outputs[i]);
-        if (im->x.order == ORDER_FLAT || im->x.order == ORDER_SWAPPED)
-            return status_fail(
-                CORNU_UNSUPPORTED, "%s: found the output %s, %s; expected rows, matrices or images",
-                im->path, im->graph->output[i]->name,
-                im->x.order == ORDER_FLAT ? "an image flattened channels first"
-                                          : "a matrix whose dimensions were exchanged");
+        if (im->x.order == ORDER_FLAT)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "%s: found the output %s, an image flattened channels first; "
+                               "expected rows, matrices or images",
+                               im->path, im->graph->output[i]->name);
         if (is_end(im, nodes, i, im->x.node))
             TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
         nodes[i] = im->x.node;

@@ -87,6 +87,8 @@ cornu_status onnx_want_computed(const onnx_import *im, size_t input);
 /* The value of such an input; and of a step, or an input of the graph. */
 const onnx_value *onnx_value_of(const onnx_import *im, size_t input);
 const onnx_value *onnx_value_from(const onnx_import *im, int from);
+/* A matrix whose dimensions were exchanged becomes one in cornu's order, by a layer. */
+cornu_status onnx_put_in_order(onnx_import *im, int from);
 /* The step that alone reads the result of step `of`, if it is an operator `kind` with that among
    its first two inputs; *other: the name of the other one, or "". Else -1. */
 int onnx_reader(const onnx_import *im, int of, const char *kind, const char **other);
@@ -94,6 +96,9 @@ int onnx_reader(const onnx_import *im, int of, const char *kind, const char **ot
 void onnx_join(onnx_import *im, int step);
 /* x is the result of the current step and of those that joined it. */
 cornu_status onnx_done(onnx_import *im);
+
+/* ONNX's types of tensors. */
+enum { ONNX_NUMBER = 1, ONNX_TRUTH = 9 };
 
 /* Append a layer on x, whose options are YAML made only of cornu's numbers and words; x becomes its
    output. */
@@ -103,7 +108,21 @@ cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *forma
 cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, const char *kind,
                                const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* The same with YAML of any length. */
+cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, const char *kind,
+                               const char *options);
+
+/* ---- constants as operands (onnx_import_arrays.c) ---- */
+
+/* Arithmetic, or a comparison, of two inputs of which one may be a constant of several numbers. */
+cornu_status onnx_import_pair(onnx_import *im);
+cornu_status onnx_import_where(onnx_import *im);
+cornu_status onnx_import_not(onnx_import *im);
+
 /* ---- several inputs become one (onnx_import_merges.c) ---- */
+
+/* Fail unless the elements of all inputs that are results stand in one order. */
+cornu_status onnx_check_orders(const onnx_import *im);
 
 /* An operator on results of steps before: Add, Sum, Max, ... */
 cornu_status onnx_import_merge(onnx_import *im);

@@ -37,11 +37,14 @@ static bool same_order(const onnx_value *a, const onnx_value *b)
            (a->order != ORDER_FLAT || memcmp(a->flat, b->flat, sizeof a->flat) == 0);
 }
 
-static cornu_status check_orders(const onnx_import *im)
+cornu_status onnx_check_orders(const onnx_import *im)
 {
-    const onnx_value *first = onnx_value_of(im, 0);
-    for (size_t i = 1; i < onnx_node_at(im)->n_input; i++) {
+    const onnx_value *first = NULL;
+    for (size_t i = 0; i < onnx_node_at(im)->n_input; i++) {
+        if (!onnx_is_computed(im, i))
+            continue;
         const onnx_value *v = onnx_value_of(im, i);
+        first = first ? first : v;
         if (v->shape.rank != first->shape.rank)
             return onnx_import_fail(im,
                                     "found inputs of %d and %d dimensions, %.200s and %.200s; "
@@ -89,7 +92,7 @@ cornu_status onnx_import_merge(onnx_import *im)
     TRY(check_computed(im));
     if (n->n_input == 1)
         return onnx_done(im);
-    TRY(check_orders(im));
+    TRY(onnx_check_orders(im));
     return add_merge(im, name, 0);
 }
 
@@ -100,7 +103,7 @@ cornu_status onnx_import_concat(onnx_import *im)
     const int64_t rank = im->x.shape.rank + 1, given = onnx_int(n, "axis", 1);
     const int64_t axis = given < 0 ? given + rank : given;
     TRY(check_computed(im));
-    TRY(check_orders(im));
+    TRY(onnx_check_orders(im));
     if (axis < 1 || axis >= rank || !onnx_attribute(n, "axis"))
         return onnx_import_fail(im,
                                 "axis: found %lld of %lld dimensions; expected one behind the "

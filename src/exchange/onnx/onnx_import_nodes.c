@@ -232,17 +232,6 @@ static cornu_status add_gelu(onnx_import *im, const int rest[GELU_REST])
     return add_activation(im, "gelu");
 }
 
-static cornu_status fail_arithmetic(const onnx_import *im, const char *other)
-{
-    if (!onnx_constant_of(im, other))
-        return onnx_import_fail(im,
-                                "found the input %.200s, which no node before makes; expected the "
-                                "result of one, or a constant",
-                                other);
-    return onnx_import_fail(im, "found a constant of several numbers or of more dimensions than "
-                                "the input, or a division by 0; expected one number");
-}
-
 /* Arithmetic with a constant number becomes a Rescaling; by what is computed, after Reciprocal. */
 static cornu_status import_arithmetic(onnx_import *im)
 {
@@ -257,7 +246,7 @@ static cornu_status import_arithmetic(onnx_import *im)
     if (second && (*kind == 'M' || *kind == 'D') && begins_gelu(im, other, gelu))
         return add_gelu(im, gelu);
     if (!onnx_is_number(im, other, &value) || (*kind == 'D' && second && value == 0))
-        return fail_arithmetic(im, other);
+        return onnx_import_pair(im);
     if (*kind == 'M' || *kind == 'D')
         scale = *kind == 'D' && second ? 1 / value : value;
     else
@@ -271,27 +260,16 @@ static cornu_status import_arithmetic(onnx_import *im)
     return onnx_done(im);
 }
 
-/* Is this an operator on one result and one input that no node makes? *number: which is the
-   latter. */
-static bool is_with_constant(const onnx_import *im, size_t *number)
+/* Is this an operator on one result and one input that no node makes? */
+static bool is_with_constant(const onnx_import *im)
 {
-    *number = onnx_is_computed(im, 0) ? 1 : 0;
-    return node(im)->n_input == 2 && onnx_is_computed(im, 1 - *number) &&
-           !onnx_is_computed(im, *number);
+    return node(im)->n_input == 2 && onnx_is_computed(im, 0) != onnx_is_computed(im, 1);
 }
 
-/* The larger, or the smaller, of the inputs, of which one may be a constant number. */
-static cornu_status import_extreme(onnx_import *im)
+/* Several inputs, of which one of two may be a constant. */
+static cornu_status import_operands(onnx_import *im)
 {
-    size_t other;
-    double value;
-    if (!is_with_constant(im, &other))
-        return onnx_import_merge(im);
-    if (!onnx_is_number(im, onnx_input_name(node(im), other), &value))
-        return fail_arithmetic(im, onnx_input_name(node(im), other));
-    TRY(onnx_add_layer(im, strcmp(node(im)->op_type, "Max") == 0 ? "Maximum" : "Minimum",
-                       "{constant: %.9g}", value));
-    return onnx_done(im);
+    return is_with_constant(im) ? onnx_import_pair(im) : onnx_import_merge(im);
 }
 
 /* An operator without effect in prediction. */
@@ -312,8 +290,12 @@ static cornu_status import_dropout(onnx_import *im)
 static cornu_status import_cast(onnx_import *im)
 {
     int64_t to = onnx_int(node(im), "to", 0);
-    return to == 1 ? onnx_done(im)
-                   : onnx_import_fail(im, "to: found type %lld; expected 1, float", (long long)to);
+    if (to == ONNX_TRUTH)
+        TRY(onnx_add_layer(im, "NotEqual", "{x2: 0}"));
+    else if (to != ONNX_NUMBER)
+        return onnx_import_fail(im, "to: found type %lld; expected 1, float, or 9, truth values",
+                                (long long)to);
+    return onnx_done(im);
 }
 
 /* ---- products, convolutions, pools --------------------------------------------------------- */
@@ -457,11 +439,11 @@ static cornu_status import_matmul(onnx_import *im)
     if (onnx_is_computed(im, 1))
         return onnx_import_product(im);
     const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(node(im), 1));
-    if (im->x.order == ORDER_FIRST || im->x.order == ORDER_SWAPPED)
-        return onnx_import_fail(im, "found %s; expected another order",
-                                im->x.order == ORDER_FIRST
-                                    ? "an image with its channels first"
-                                    : "a matrix whose dimensions were exchanged");
+    if (im->x.order == ORDER_FIRST)
+        return onnx_import_fail(im, "found an image with its channels first; expected another "
+                                    "order");
+    TRY(onnx_put_in_order(im, im->steps[im->at].from[0]));
+    im->x = *onnx_value_of(im, 0);
     int sum = -1;
     const char *bias =
         onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1, &sum) : "";
@@ -813,21 +795,27 @@ static const operator_row operators[] = {
     {"Div", import_arithmetic},
     {"Dropout", import_dropout},
     {"Elu", import_elu},
+    {"Equal", onnx_import_pair},
     {"Exp", import_function},
     {"Flatten", import_flatten},
     {"Gelu", import_gelu},
     {"Gemm", import_gemm},
     {"GlobalAveragePool", import_global_pool},
+    {"Greater", onnx_import_pair},
+    {"GreaterOrEqual", onnx_import_pair},
     {"Identity", import_nothing},
     {"LayerNormalization", import_layer_norm},
     {"LeakyRelu", import_leaky_relu},
+    {"Less", onnx_import_pair},
+    {"LessOrEqual", onnx_import_pair},
     {"Log", import_function},
     {"MatMul", import_matmul},
-    {"Max", import_extreme},
+    {"Max", import_operands},
     {"MaxPool", import_pool},
     {"Mean", onnx_import_merge},
-    {"Min", import_extreme},
+    {"Min", import_operands},
     {"Mul", import_arithmetic},
+    {"Not", onnx_import_not},
     {"Pad", import_pad},
     {"Pow", import_power},
     {"Reciprocal", import_function},
@@ -839,9 +827,10 @@ static const operator_row operators[] = {
     {"Sqrt", import_function},
     {"Squeeze", import_squeeze},
     {"Sub", import_arithmetic},
-    {"Sum", onnx_import_merge},
+    {"Sum", import_operands},
     {"Tanh", import_tanh},
     {"Transpose", import_transpose},
+    {"Where", onnx_import_where},
 };
 enum { OPERATORS = sizeof operators / sizeof *operators };
 
@@ -858,21 +847,21 @@ static cornu_status fail_operator(const onnx_import *im)
     return status;
 }
 
-/* x is the first input, in arithmetic with a constant perhaps the second. */
+/* x is the first input or, where that may be a constant, the first that is none. */
 static cornu_status choose_input(onnx_import *im, const operator_row *row)
 {
-    const bool either = row->import == import_arithmetic || row->import == import_extreme;
-    const bool second = either && !onnx_is_computed(im, 0) && onnx_is_computed(im, 1);
-    const size_t input = second ? 1 : 0;
-    TRY(onnx_want_computed(im, input));
-    im->x = *onnx_value_of(im, input);
+    const bool any = row->import == import_arithmetic || row->import == import_operands ||
+                     row->import == onnx_import_pair || row->import == onnx_import_where;
+    size_t input = 0;
+    while (any && input + 1 < node(im)->n_input && !onnx_is_computed(im, input))
+        input++;
     const bool swaps = row->import == import_transpose || row->import == import_matmul ||
                        row->import == import_nothing;
-    if (im->x.order == ORDER_SWAPPED && !swaps)
-        return onnx_import_fail(im,
-                                "found the input %.200s, a matrix whose dimensions were exchanged; "
-                                "expected it in a product of two results",
-                                im->x.name);
+    TRY(onnx_want_computed(im, input));
+    for (size_t i = 0; i < node(im)->n_input && !swaps; i++)
+        if (onnx_is_computed(im, i))
+            TRY(onnx_put_in_order(im, im->steps[im->at].from[i]));
+    im->x = *onnx_value_of(im, input);
     return CORNU_OK;
 }
 

@@ -194,8 +194,8 @@ cornu_status onnx_done(onnx_import *im)
 
 /* ---- layers ------------------------------------------------------------------------------- */
 
-static cornu_status add_layer(onnx_import *im, const int *nodes, int count, const char *kind,
-                              const char *text_of)
+cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, const char *kind,
+                               const char *text_of)
 {
     cornu_model *m = im->model;
     doc *options;
@@ -220,7 +220,7 @@ cornu_status onnx_add_layer(onnx_import *im, const char *kind, const char *forma
     va_start(arguments, format);
     vsnprintf(text_of, sizeof text_of, format, arguments);
     va_end(arguments);
-    return add_layer(im, &im->x.node, 1, kind, text_of);
+    return onnx_add_layer_of(im, &im->x.node, 1, kind, text_of);
 }
 
 cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, const char *kind,
@@ -231,5 +231,17 @@ cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, con
     va_start(arguments, format);
     vsnprintf(text_of, sizeof text_of, format, arguments);
     va_end(arguments);
-    return add_layer(im, nodes, count, kind, text_of);
+    return onnx_add_layer_of(im, nodes, count, kind, text_of);
+}
+
+cornu_status onnx_put_in_order(onnx_import *im, int from)
+{
+    if (onnx_value_from(im, from)->order != ORDER_SWAPPED)
+        return CORNU_OK;
+    onnx_value *v = from >= 0 ? &im->steps[from].value : &im->inputs[ONNX_INPUT - from];
+    im->x = *v;
+    TRY(onnx_add_layer(im, "Transpose", "{axes: [0, 2, 1]}"));
+    im->x.order = ORDER_PLAIN;
+    *v = im->x;
+    return CORNU_OK;
 }

@@ -9,7 +9,12 @@
 /* The opset of the nodes, and the file version that belongs to it. */
 enum { ONNX_OPSET = 17, ONNX_IR_VERSION = 8 };
 
-typedef enum onnx_type { ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT64 = 7 } onnx_type; /* ONNX's */
+typedef enum onnx_type {
+    ONNX_FLOAT = 1,
+    ONNX_UINT8 = 2,
+    ONNX_INT64 = 7,
+    ONNX_BOOL = 9
+} onnx_type; /* ONNX's */
 
 typedef struct onnx_graph onnx_graph;
 typedef struct onnx_node onnx_node;

@@ -59,6 +59,13 @@ cornu_status layer_wants_two(const layer_call *call)
                        PLURAL(call->inputs, "", "s"));
 }
 
+cornu_status layer_fail_operands(const layer_call *call, int count)
+{
+    return status_fail(CORNU_INVALID,
+                       "found %d input%s; expected %d, or arrays in the place of some of them",
+                       call->inputs, PLURAL(call->inputs, "", "s"), count);
+}
+
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)
 {
     call->weights[call->weight_count++] =
@@ -83,6 +90,14 @@ cornu_status layer_emit_at_least(step_builder *b, tensor_ref x, double number, t
 cornu_status layer_emit_at_most(step_builder *b, tensor_ref x, double number, tensor_ref *y)
 {
     return emit_activation(b, x, (activation){ACTIVATION_AT_MOST, (float)number}, y);
+}
+
+cornu_status layer_emit_array(step_builder *b, const number_array *a, tensor_ref x, tensor_ref *y)
+{
+    const shape beside = emit_shape(b, x);
+    shape s;
+    TRY(number_array_beside(a, &beside, &s));
+    return emit_constant(b, &s, a->values, y);
 }
 
 cornu_status layer_same_shape(layer *l, layer_call *call)

@@ -17,6 +17,10 @@ cornu_status layer_wants_last_axis(const layer_call *call, int64_t axis);
 cornu_status layer_axis(const char *key, int64_t axis, const shape *s, int *out);
 /* Fail unless the layer is called on two inputs. */
 cornu_status layer_wants_two(const layer_call *call);
+/* Fail: the inputs and the arrays in the place of others are not `count`. */
+cornu_status layer_fail_operands(const layer_call *call, int count);
+/* The array's numbers as a constant beside x. */
+cornu_status layer_emit_array(step_builder *b, const number_array *a, tensor_ref x, tensor_ref *y);
 /* Declare a weight. */
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable);
 /* Append the activation, unless it is linear. */
@@ -36,6 +40,10 @@ enum { LAYER_VALID, LAYER_SAME };
 /* Keras's module of operations, and that of the few that NumPy does not have. */
 #define OPS_NUMPY "keras.src.ops.numpy"
 #define OPS_MATH "keras.src.ops.math"
+
+/* The option of an operand that is an array, where it is none of the inputs. */
+#define LAYER_ARRAY(config, field) \
+    OPTION(ARRAY, config, field, .flags = CONFIG_NULLABLE | CONFIG_ARGUMENT)
 
 /* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")

@@ -8,19 +8,63 @@ static const config_field no_fields[] = {
 
 /* ---- element by element ------------------------------------------------------------------- */
 
-static cornu_status merging_declare(layer *l, layer_call *call)
+static cornu_status broadcast(const shape *x, const char *what, shape *out)
 {
     char first[128], other[128];
+    const shape before = *out;
+    if (shape_broadcast(x, out))
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "found %s %s and %s; expected equal shapes, or dimensions of 1 where they "
+                       "differ",
+                       what, shape_show(&before, false, first), shape_show(x, false, other));
+}
+
+static cornu_status tensors_declare(layer *l, layer_call *call)
+{
     (void)l;
     call->out = call->in[0];
     for (int i = 1; i < call->inputs; i++)
-        if (!shape_broadcast(&call->in[i], &call->out))
-            return status_fail(CORNU_INVALID,
-                               "found inputs %s and %s; expected equal shapes, or dimensions of 1 "
-                               "where they differ",
-                               shape_show(&call->out, false, first),
-                               shape_show(&call->in[i], false, other));
+        TRY(broadcast(&call->in[i], "inputs", &call->out));
     return CORNU_OK;
+}
+
+/* With an array in the place of one of two inputs they are operations of keras.ops. */
+typedef struct pair_config {
+    number_array x1, x2;
+} pair_config;
+
+static const config_field pair_fields[] = {
+    LAYER_ARRAY(pair_config, x1),
+    LAYER_ARRAY(pair_config, x2),
+    OPTIONS_END,
+};
+
+/* The array, and whether it is the first operand; NULL: there is none. */
+static const number_array *array_of(const layer *l, bool *first)
+{
+    const pair_config *c = l->config;
+    *first = c->x1.values != NULL;
+    return *first ? &c->x1 : c->x2.values ? &c->x2 : NULL;
+}
+
+static cornu_status array_declare(const number_array *a, layer_call *call)
+{
+    shape s;
+    TRY(number_array_beside(a, &call->in[0], &s));
+    call->out = call->in[0];
+    return broadcast(&s, "an input and an array of shapes", &call->out);
+}
+
+static cornu_status merging_declare(layer *l, layer_call *call)
+{
+    bool first;
+    const number_array *a = array_of(l, &first);
+    if (!a)
+        return tensors_declare(l, call);
+    if (call->inputs != 1 || (first && ((const pair_config *)l->config)->x2.values))
+        return layer_fail_operands(call, 2);
+    return array_declare(a, call);
 }
 
 /* x with dimensions of 1 after the batch, until it has this rank. */
@@ -34,7 +78,8 @@ static cornu_status with_rank(step_builder *b, tensor_ref x, int rank, tensor_re
 }
 
 /* y = f(f(x[0], x[1]), x[2]) ... */
-static cornu_status merge(step_builder *b, binary_kind f, const tensor_ref *x, tensor_ref *y)
+static cornu_status merge_tensors(step_builder *b, binary_kind f, const tensor_ref *x,
+                                  tensor_ref *y)
 {
     const int rank = emit_output(b).rank;
     TRY(with_rank(b, x[0], rank, y));
@@ -46,11 +91,24 @@ static cornu_status merge(step_builder *b, binary_kind f, const tensor_ref *x, t
     return CORNU_OK;
 }
 
+static cornu_status merge(const layer *l, step_builder *b, binary_kind f, const tensor_ref *x,
+                          tensor_ref *y)
+{
+    bool first;
+    tensor_ref constant;
+    const number_array *a = array_of(l, &first);
+    if (!a)
+        return merge_tensors(b, f, x, y);
+    TRY(layer_emit_array(b, a, x[0], &constant));
+    return emit_binary(b, f, first ? constant : x[0], first ? x[0] : constant, y);
+}
+
 /* Layers of the tests' models: see net_layer. */
 static const char *const merging_samples[] = {
     "5 | {inputs: [a, b]}",
     "4,3,2 | {inputs: [b, a, input_layer]}",
     "3,3 | {inputs: [a, b, a, a]}",
+    "3,4 | {x2: [1, -2, 0.5, 3]}",
     NULL,
 };
 
@@ -59,12 +117,12 @@ static const char *const merging_samples[] = {
     static cornu_status name_of_it##_emit(const layer *l, step_builder *b, const tensor_ref *x, \
                                           tensor_ref *y)                                        \
     {                                                                                           \
-        (void)l;                                                                                \
-        return merge(b, f, x, y);                                                               \
+        return merge(l, b, f, x, y);                                                            \
     }                                                                                           \
     const layer_kind layer_##class_name = {.name = #class_name,                                 \
                                            .base_name = #name_of_it,                            \
-                                           .fields = no_fields,                                 \
+                                           .config_size = sizeof(pair_config),                  \
+                                           .fields = pair_fields,                               \
                                            .declare = declare_,                                 \
                                            .emit = name_of_it##_emit,                           \
                                            .samples = samples_,                                 \
@@ -76,74 +134,62 @@ static const char *const merging_samples[] = {
 MERGING(Add, add, BINARY_ADD);
 MERGING(Multiply, multiply, BINARY_MULTIPLY);
 
-/* Maximum and Minimum: with a constant beside their only input they are operations of keras.ops. */
-typedef struct extreme_config {
-    double constant; /* -INFINITY: none */
-} extreme_config;
-
-static const config_field extreme_fields[] = {
-    OPTION(REAL, extreme_config, constant, .fallback = "null", .none = -INFINITY,
-           .flags = CONFIG_NULLABLE | CONFIG_ARGUMENT),
-    OPTIONS_END,
-};
-
-static bool has_constant(const layer *l)
+/* Maximum and Minimum of a tensor and a number are functions of one tensor. */
+static const double *number_of(const layer *l, double *number)
 {
-    return isfinite(((const extreme_config *)l->config)->constant);
-}
-
-static cornu_status extreme_declare(layer *l, layer_call *call)
-{
-    if (has_constant(l) && call->inputs != 1)
-        return status_fail(CORNU_INVALID, "found a constant and %d inputs; expected one input",
-                           call->inputs);
-    return merging_declare(l, call);
+    bool first;
+    const number_array *a = array_of(l, &first);
+    if (!a || a->shape.rank > 0)
+        return NULL;
+    *number = (double)a->values[0];
+    return number;
 }
 
 static cornu_status maximum_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                  tensor_ref *y)
 {
-    const extreme_config *c = l->config;
-    if (has_constant(l))
-        return layer_emit_at_least(b, x[0], c->constant, y);
-    return merge(b, BINARY_MAXIMUM, x, y);
+    double number;
+    if (number_of(l, &number))
+        return layer_emit_at_least(b, x[0], number, y);
+    return merge(l, b, BINARY_MAXIMUM, x, y);
 }
 
 static cornu_status minimum_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                  tensor_ref *y)
 {
-    const extreme_config *c = l->config;
-    if (has_constant(l))
-        return layer_emit_at_most(b, x[0], c->constant, y);
-    return merge(b, BINARY_MINIMUM, x, y);
+    double number;
+    if (number_of(l, &number))
+        return layer_emit_at_most(b, x[0], number, y);
+    return merge(l, b, BINARY_MINIMUM, x, y);
 }
 
 static const char *const extreme_samples[] = {
     "5 | {inputs: [a, b]}",
     "4,3,2 | {inputs: [b, a, input_layer]}",
+    "4,3 | {x1: [[0.2], [-0.3], [0], [0.1]]}",
     NULL,
 };
 
-const layer_kind layer_Maximum = {
-    .name = "Maximum",
-    .base_name = "maximum",
-    .config_size = sizeof(extreme_config),
-    .fields = extreme_fields,
-    .declare = extreme_declare,
-    .emit = maximum_emit,
-    .samples = extreme_samples,
-    .merges = true,
-};
+#define EXTREME(class_name, name_of_it)     \
+    const layer_kind layer_##class_name = { \
+        .name = #class_name,                \
+        .base_name = #name_of_it,           \
+        .config_size = sizeof(pair_config), \
+        .fields = pair_fields,              \
+        .declare = merging_declare,         \
+        .emit = name_of_it##_emit,          \
+        .samples = extreme_samples,         \
+        .merges = true,                     \
+    }
 
-const layer_kind layer_Minimum = {
-    .name = "Minimum",
-    .base_name = "minimum",
-    .config_size = sizeof(extreme_config),
-    .fields = extreme_fields,
-    .declare = extreme_declare,
-    .emit = minimum_emit,
-    .samples = extreme_samples,
-    .merges = true,
+EXTREME(Maximum, maximum);
+EXTREME(Minimum, minimum);
+
+static const char *const average_samples[] = {
+    "5 | {inputs: [a, b]}",
+    "4,3,2 | {inputs: [b, a, input_layer]}",
+    "3,3 | {inputs: [a, b, a, a]}",
+    NULL,
 };
 
 /* Average: y = (x[0] + x[1] + ...) / inputs */
@@ -152,7 +198,7 @@ static cornu_status average_emit(const layer *l, step_builder *b, const tensor_r
 {
     tensor_ref sum;
     (void)l;
-    TRY(merge(b, BINARY_ADD, x, &sum));
+    TRY(merge_tensors(b, BINARY_ADD, x, &sum));
     return emit_scale(b, sum, 1.0 / emit_inputs(b), 0, y);
 }
 
@@ -160,9 +206,9 @@ const layer_kind layer_Average = {
     .name = "Average",
     .base_name = "average",
     .fields = no_fields,
-    .declare = merging_declare,
+    .declare = tensors_declare,
     .emit = average_emit,
-    .samples = merging_samples,
+    .samples = average_samples,
     .merges = true,
 };
 
@@ -183,16 +229,20 @@ static cornu_status wants_one_rank(const layer_call *call)
 
 static cornu_status pair_declare(layer *l, layer_call *call)
 {
+    bool first;
+    if (array_of(l, &first))
+        return merging_declare(l, call);
     TRY(layer_wants_two(call));
     if (l->kind->operation)
         TRY(wants_one_rank(call));
-    return merging_declare(l, call);
+    return tensors_declare(l, call);
 }
 
 /* The divisor is b, which is above 0: see net_layer. */
 static const char *const pair_samples[] = {
     "5 | {inputs: [a, b]}",
     "4,3,2 | {inputs: [a, b]}",
+    "3,4 | {x2: [[1.5, -2, 0.5, 3]]}",
     NULL,
 };
 
@@ -203,6 +253,17 @@ PAIR(Subtract, subtract, BINARY_SUBTRACT, .operation = NULL);
 /* ops.divide, and x / y */
 PAIR(Divide, divide, BINARY_DIVIDE, .operation = OPS_NUMPY, .unlisted = true);
 PAIR(TrueDivide, true_divide, BINARY_DIVIDE, .operation = OPS_NUMPY, .unlisted = true);
+
+/* 1 where it is true, and 0 */
+#define COMPARISON(class_name, name_of_it, f) \
+    PAIR(class_name, name_of_it, f, .operation = OPS_NUMPY, .unlisted = true)
+
+COMPARISON(Greater, greater, BINARY_GREATER);
+COMPARISON(GreaterEqual, greater_equal, BINARY_GREATER_EQUAL);
+COMPARISON(Less, less, BINARY_LESS);
+COMPARISON(LessEqual, less_equal, BINARY_LESS_EQUAL);
+COMPARISON(Equal, equal, BINARY_EQUAL);
+COMPARISON(NotEqual, not_equal, BINARY_NOT_EQUAL);
 
 /* ---- Concatenate -------------------------------------------------------------------------- */
 

@@ -5,10 +5,6 @@
 
 #define NUMPY "keras.src.ops.numpy"
 
-static const config_field no_fields[] = {
-    OPTIONS_END,
-};
-
 static cornu_status keeps_no_axis(const shape *in)
 {
     char shown[128];
@@ -419,35 +415,129 @@ const layer_kind layer_Clip = {
 
 /* ---- Matmul -------------------------------------------------------------------------------- */
 
-/* Matmul: products of the matrices in the last two dimensions. */
+/* Matmul: products of the matrices in the last two dimensions; one of two inputs may be an array,
+   which is the same matrix for all. */
+typedef struct matmul_config {
+    number_array x1, x2;
+} matmul_config;
+
+static const config_field matmul_fields[] = {
+    LAYER_ARRAY(matmul_config, x1),
+    LAYER_ARRAY(matmul_config, x2),
+    OPTIONS_END,
+};
+
+static cornu_status fail_matrices(const shape *x, const shape *z)
+{
+    char first[128], second[128];
+    return status_fail(CORNU_INVALID,
+                       "found operands of shapes %s and %s; expected (batch, ..., rows, n) and "
+                       "(batch, ..., n, columns), or an array of two axes as one of them",
+                       shape_show(x, true, first), shape_show(z, true, second));
+}
+
+/* The array as a matrix beside x: its last two axes, if others have length 1. */
+static cornu_status matrix_of(const number_array *a, const shape *x, shape *out)
+{
+    char shown[128];
+    const int others = a->shape.rank - 2;
+    bool fits = others >= 0 && a->shape.rank <= x->rank + 1;
+    for (int i = 0; i < others; i++)
+        fits = fits && a->shape.dim[i] == 1;
+    if (!fits)
+        return status_fail(CORNU_INVALID, "found an array of shape %s; expected two axes",
+                           shape_show(&a->shape, false, shown));
+    *out = (shape){2, {a->shape.dim[others], a->shape.dim[others + 1]}};
+    return CORNU_OK;
+}
+
+static cornu_status matmul_with_array(const matmul_config *c, layer_call *call)
+{
+    const bool first = c->x1.values != NULL;
+    const shape *x = &call->in[0];
+    shape matrix;
+    if (call->inputs != 1 || (first && c->x2.values))
+        return layer_fail_operands(call, 2);
+    TRY(matrix_of(first ? &c->x1 : &c->x2, x, &matrix));
+    const int inner = x->rank - (first ? 2 : 1);
+    if (inner < 0 || x->dim[inner] != matrix.dim[first ? 1 : 0])
+        return fail_matrices(first ? &matrix : x, first ? x : &matrix);
+    call->out = *x;
+    call->out.dim[inner] = matrix.dim[first ? 0 : 1];
+    return CORNU_OK;
+}
+
 static cornu_status matmul_declare(layer *l, layer_call *call)
 {
+    const matmul_config *c = l->config;
     const shape *x = &call->in[0], *z = &call->in[1];
-    char first[128], second[128];
-    (void)l;
+    if (c->x1.values || c->x2.values)
+        return matmul_with_array(c, call);
     TRY(layer_wants_two(call));
     bool fits = x->rank == z->rank && x->rank >= 2 && x->dim[x->rank - 1] == z->dim[z->rank - 2];
     for (int i = 0; fits && i < x->rank - 2; i++)
         fits = x->dim[i] == z->dim[i];
     if (!fits)
-        return status_fail(CORNU_INVALID,
-                           "found inputs %s and %s; expected (batch, ..., rows, n) and "
-                           "(batch, ..., n, columns)",
-                           shape_show(x, true, first), shape_show(z, true, second));
+        return fail_matrices(x, z);
     call->out = *x;
     call->out.dim[x->rank - 1] = z->dim[z->rank - 1];
     return CORNU_OK;
 }
 
+/* The last two dimensions in each other's place. */
+static cornu_status swapped(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const int rank = emit_shape(b, x).rank;
+    int order[SHAPE_MAX];
+    for (int i = 0; i < rank; i++)
+        order[i] = i + 1;
+    order[rank - 2] = rank;
+    order[rank - 1] = rank - 1;
+    return emit_transpose(b, x, order, y);
+}
+
+/* A x = (x' A')' */
+static cornu_status array_times(step_builder *b, const number_array *a, tensor_ref x, tensor_ref *y)
+{
+    const shape beside = emit_shape(b, x);
+    shape s = {0};
+    TRY(matrix_of(a, &beside, &s));
+    const int64_t rows = s.dim[0], columns = s.dim[1];
+    const shape transposed = {2, {columns, rows}};
+    tensor_ref constant;
+    float *values;
+    TRY(memory_new((size_t)(rows * columns), sizeof *values, "array", &values));
+    for (int64_t i = 0; i < rows * columns; i++)
+        values[i % columns * rows + i / columns] = a->values[i];
+    cornu_status status = emit_constant(b, &transposed, values, &constant);
+    free(values);
+    TRY(status);
+    TRY(swapped(b, x, y));
+    TRY(emit_matmul(b, *y, false, constant, false, y));
+    return swapped(b, *y, y);
+}
+
 static cornu_status matmul_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
-    (void)l;
-    return emit_matmul(b, x[0], false, x[1], false, y);
+    const matmul_config *c = l->config;
+    const shape beside = emit_shape(b, x[0]);
+    tensor_ref constant;
+    shape matrix;
+    if (c->x1.values)
+        return array_times(b, &c->x1, x[0], y);
+    if (!c->x2.values)
+        return emit_matmul(b, x[0], false, x[1], false, y);
+    TRY(matrix_of(&c->x2, &beside, &matrix));
+    TRY(emit_constant(b, &matrix, c->x2.values, &constant));
+    return emit_matmul(b, x[0], false, constant, false, y);
 }
 
 static const char *const matmul_samples[] = {
     "3,3 | {inputs: [a, b]}",
     "2,4,4 | {inputs: [b, a]}",
+    "3,2 | {x2: [[1, -2, 0.5], [0.25, 3, -1]]}",
+    "3,2 | {x1: [[1, -2, 0.5], [0.25, 3, -1]]}",
+    "2 | {x2: [[1, -2, 0.5], [0.25, 3, -1]]}",
     NULL,
 };
 
@@ -455,7 +545,8 @@ const layer_kind layer_Matmul = {
     .name = "Matmul",
     .base_name = "matmul",
     .operation = NUMPY,
-    .fields = no_fields,
+    .config_size = sizeof(matmul_config),
+    .fields = matmul_fields,
     .declare = matmul_declare,
     .emit = matmul_emit,
     .samples = matmul_samples,
@@ -491,11 +582,6 @@ static cornu_status pad_declare(layer *l, layer_call *call)
     const int64_t *batch = pad_width(c, 0);
     char shown[128];
     call->out = call->in[0];
-    if (c->constant_values < 0 || c->constant_values > 0)
-        return status_fail(CORNU_INVALID,
-                           "found constant_values %g; expected 0 (cornu pads with "
-                           "zeros)",
-                           c->constant_values);
     if ((count != 0 && count != call->out.rank + 1) || batch[0] != 0 || batch[1] != 0)
         return status_fail(CORNU_INVALID,
                            "found a pad_width that does not fit input %s; expected [before, after] "
@@ -520,6 +606,34 @@ static cornu_status padded(step_builder *b, tensor_ref x, int dimension, const i
     return emit_reshape(b, *y, &out, y);
 }
 
+/* Is place number `i` of the output within the input? */
+static bool is_inside(const pad_config *c, const shape *in, const shape *out, int64_t i)
+{
+    for (int d = out->rank - 1; d >= 0; d--) {
+        const int64_t at = i % out->dim[d] - pad_width(c, d + 1)[0];
+        if (at < 0 || at >= in->dim[d])
+            return false;
+        i /= out->dim[d];
+    }
+    return true;
+}
+
+/* Add the number where zeros are around the input. */
+static cornu_status with_number(const pad_config *c, step_builder *b, const shape *in, tensor_ref x,
+                                tensor_ref *y)
+{
+    const shape out = emit_shape(b, x);
+    const int64_t count = shape_elements(&out);
+    tensor_ref constant;
+    float *values;
+    TRY(memory_new((size_t)count, sizeof *values, "padding", &values));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = is_inside(c, in, &out, i) ? 0 : (float)c->constant_values;
+    cornu_status status = emit_constant(b, &out, values, &constant);
+    free(values);
+    return status == CORNU_OK ? emit_binary(b, BINARY_ADD, x, constant, y) : status;
+}
+
 static cornu_status pad_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     const pad_config *c = l->config;
@@ -530,13 +644,15 @@ static cornu_status pad_emit(const layer *l, step_builder *b, const tensor_ref *
         if (width[0] > 0 || width[1] > 0)
             TRY(padded(b, *y, i, width, y));
     }
-    return CORNU_OK;
+    const bool has_number = c->constant_values < 0 || c->constant_values > 0;
+    return has_number ? with_number(c, b, &in, *y, y) : CORNU_OK;
 }
 
 static const char *const pad_samples[] = {
     "5 | {pad_width: [[0, 0], [1, 2]]}",
     "3,4 | {pad_width: [[0, 0], [2, 0], [0, 1]]}",
     "3,2,2 | {pad_width: [[0, 0], [1, 1], [0, 3], [2, 1]]}",
+    "3,4 | {pad_width: [[0, 0], [2, 0], [0, 1]], constant_values: -1.5}",
     NULL,
 };
 

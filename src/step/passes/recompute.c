@@ -62,11 +62,11 @@ static bool is_judge(const op *o)
     return o->kind == OP_LOSS || o->kind == OP_METRIC;
 }
 
-/* The buffer that `t` is stored in; NO_TENSOR for variables. */
+/* The buffer that `t` is stored in; NO_TENSOR for variables and constants. */
 static tensor_ref buffer_of(const plan *p, tensor_ref t)
 {
     tensor_ref root = plan_root(p, t);
-    return root == NO_TENSOR || p->tensors[root].role == TENSOR_VARIABLE ? NO_TENSOR : root;
+    return root == NO_TENSOR || p->tensors[root].role != TENSOR_BUFFER ? NO_TENSOR : root;
 }
 
 static void find_passes(recomputation *r)
@@ -442,7 +442,7 @@ static int64_t peak(recomputation *r)
     }
     for (int t = 0; t < all; t++) {
         const tensor *of = &p->tensors[t < count ? t : r->origin[t - count]];
-        if (r->first[t] < 0 || of->role == TENSOR_VARIABLE)
+        if (r->first[t] < 0 || of->role != TENSOR_BUFFER)
             continue;
         const int64_t bytes = of->count * (int64_t)sizeof(float);
         r->change[r->first[t]] += bytes;

@@ -37,6 +37,12 @@ pictures = {
     "split": lambda t: ops.concatenate(ops.split(t, 2, axis=1)[::-1] + ops.split(t, [1, 3], axis=1), axis=2 - 1),
     "unstack": lambda t: ops.stack(ops.unstack(t, axis=2)[1:3], axis=1), "take": lambda t: ops.take(t, -2, axis=1),
     "of many": lambda t: ops.matmul(t, ops.transpose(t, (0, 1, 3, 2))),
+    "arrays": lambda t: ops.subtract(np.full((4, 1, 1), 0.5), t * np.array([1, -2, 0.5])) / np.arange(1.0, 5)[:, None],
+    "array first": lambda t: ops.maximum(np.ones((1, 4, 4, 1)), t) - ops.true_divide(np.arange(3.0), t * t + 1),
+    "compared": lambda t: (t > 0) * 2.0 + (t <= np.array([0.5, 0, -0.5])) * t - ops.where(ops.not_equal(t, t), 1.0, t),
+    "where": lambda t: ops.where([[True], [False], [True], [True]], t, ops.where(t < 0.2, t * t, np.arange(3.0))),
+    "matrices": lambda t: ops.matmul(np.arange(8.0).reshape(2, 4), t @ np.array([[1, 0.5], [-1, 2], [0, 3]])),
+    "padded": lambda t: ops.pad(t, [[0, 0], [1, 0], [0, 2], [0, 1]], constant_values=2.5),
     "names": lambda t: [tensor._keras_history.operation.name.rstrip("0123456789_") for tensor in (
         t + t, t * 2, 2 - t, t / 2, -t, abs(t), t[:, 0], t[:, 1], ops.square(t), ops.clip(t, 0, 1), ops.relu(t), ops.mean(t, axis=1),
         ops.expand_dims(t, 1), ops.pad(t, ((0, 0), (1, 1), (0, 0), (0, 0))), ops.maximum(t, 1), ops.softmax(t))],
