@@ -129,6 +129,10 @@ bool get_arrays(PyObject *x, PyObject *y, PyObject *weights, array_buffers *b, c
     }
     if (weights == Py_None)
         return true;
+    if (PyLong_Check(weights)) {
+        out->output_weights = PyLong_AsLongLong(weights);
+        return !PyErr_Occurred();
+    }
     b->has_weights = get_floats(weights, &b->weights, false);
     if (!b->has_weights)
         return false;

@@ -74,7 +74,8 @@ bool is_format(const Py_buffer *view, char format);
 bool get_floats(PyObject *object, Py_buffer *view, bool writable);
 
 /* x [samples, ...] of float32 or uint8; y of int32 (classes) or float32, weights of float32, or
-   None. False with an exception; release in both cases. */
+   None. An int in place of weights: so many numbers at the end of y's rows are weights. False with
+   an exception; release in both cases. */
 bool get_arrays(PyObject *x, PyObject *y, PyObject *weights, array_buffers *b, cornu_arrays *out);
 void release_arrays(array_buffers *b);
 

@@ -98,7 +98,7 @@ cornu_status candidate_start(candidate *c, const bench_options *options)
     device *d = session_device(c->session);
     if (d->ops->upload)
         TRY(d->ops->upload(d, &c->samples));
-    TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, false, &c->plan));
+    TRY(session_plan_for(c->session, PLAN_TRAIN, c->batch, WEIGHTS_NONE, &c->plan));
     c->cold_seconds = clock_seconds() - begin;
     return CORNU_OK;
 }
@@ -343,7 +343,7 @@ cornu_status candidate_validate(candidate *c, double seconds)
     session_plan *ready;
     step_results results;
     int64_t steps = 0;
-    TRY(session_plan_for(c->session, PLAN_EVALUATE, c->batch, false, &ready));
+    TRY(session_plan_for(c->session, PLAN_EVALUATE, c->batch, WEIGHTS_NONE, &ready));
     double begin = 0, spent = 0;
     for (int64_t i = -1; i < 1 || spent < seconds; i++) { /* the first run touches new memory */
         const int64_t *index;

@@ -467,7 +467,7 @@ static cornu_status open_racer(racer *c, const bench_workload *w, const ranks_op
                                 .bf16 = report->bf16,
                                 .divides = o->divides};
     TRY(shards_open(c->own.session, &of_shards, &c->shards));
-    return shards_prepare(c->shards, c->batch, c->own.samples.weight != NULL);
+    return shards_prepare(c->shards, c->batch, samples_weighting(&c->own.samples));
 }
 
 static cornu_status measure_workload(const bench_workload *w, const ranks_options *o,

@@ -303,7 +303,7 @@ cornu_status tune_side_open(tune_side *s, const char *workload, const char *on, 
     s->model->training.position.seed = 1;
     TRY(model_recomputes(s->model, false, &open.recompute));
     TRY(session_open(s->model, &open, &s->session));
-    TRY(session_plan_for(s->session, PLAN_TRAIN, batch, false, &s->plan));
+    TRY(session_plan_for(s->session, PLAN_TRAIN, batch, WEIGHTS_NONE, &s->plan));
     TRY(generated_batch_open(s->model, batch, &s->batch));
     size_t count = (size_t)s->plan->plan->op_count;
     return memory_new(count * TUNE_ROUNDS_MOST, sizeof *s->seconds, "times", &s->seconds);

@@ -125,6 +125,7 @@ cornu_status cornu_data_view(const cornu_data *data, cornu_split split, cornu_ar
         own.targets = b->y;
     own.target_size = own.targets ? shape_elements(&b->y_shape) : 0;
     own.weights = b->weight;
+    own.output_weights = b->output_weights;
     return STRUCT_WRITE("cornu_arrays", arrays, &own);
 }
 
@@ -181,6 +182,22 @@ static cornu_status check_numbers_fit(const cornu_arrays *a, const char *split)
     return CORNU_OK;
 }
 
+static cornu_status check_output_weights(const cornu_arrays *a, const char *split)
+{
+    const int64_t numbers = a->targets ? a->target_size : 0;
+    if (a->output_weights == 0)
+        return CORNU_OK;
+    if (a->output_weights < 0 || a->output_weights >= numbers)
+        return status_fail(CORNU_INVALID,
+                           "%s.output_weights: found %lld, of targets of %lld numbers; expected "
+                           "weights after the numbers of each target, or 0",
+                           split, (long long)a->output_weights, (long long)numbers);
+    if (a->weights)
+        return status_fail(CORNU_INVALID,
+                           "%s: found weights and output_weights; expected one of them", split);
+    return CORNU_OK;
+}
+
 static cornu_status check_arrays(const cornu_arrays *a, const char *split)
 {
     if (a->count < 1)
@@ -204,6 +221,7 @@ static cornu_status check_arrays(const cornu_arrays *a, const char *split)
     if (a->targets && a->target_size < 1)
         return status_fail(CORNU_INVALID, "%s.target_size: found %lld; expected at least 1", split,
                            (long long)a->target_size);
+    TRY(check_output_weights(a, split));
     return check_numbers_fit(a, split);
 }
 
@@ -229,7 +247,8 @@ cornu_status data_block_of(const cornu_arrays *a, const char *what, sample_block
                                                     : 1.0f / 255.0f,
                           .y_type = a->targets ? SAMPLE_F32 : SAMPLE_I32,
                           .y = a->targets ? (const void *)a->targets : a->labels,
-                          .weight = a->weights};
+                          .weight = a->weights,
+                          .output_weights = a->output_weights};
     memcpy(out->x_shape.dim, a->shape, (size_t)a->rank * sizeof *a->shape);
     if (a->targets)
         out->y_shape = (shape){1, {a->target_size}};
@@ -293,6 +312,14 @@ static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu
     return copies ? copy_arrays(data, split, &a) : CORNU_OK;
 }
 
+/* Are the targets of the same form? Weights after them are none of it. */
+static bool targets_alike(const sample_block *a, const sample_block *b)
+{
+    return !a->y == !b->y && a->y_type == b->y_type &&
+           shape_elements(&a->y_shape) - a->output_weights ==
+               shape_elements(&b->y_shape) - b->output_weights;
+}
+
 /* Both splits must have the same shape and types, as one network reads them. */
 static cornu_status check_alike(const cornu_data *data)
 {
@@ -304,8 +331,7 @@ static cornu_status check_alike(const cornu_data *data)
                            test->x_type == SAMPLE_U8 ? "pixels" : "values",
                            shape_show(&train->x_shape, false, b),
                            train->x_type == SAMPLE_U8 ? "pixels" : "values");
-    if (!train->y != !test->y || train->y_type != test->y_type ||
-        !shape_equal(&train->y_shape, &test->y_shape))
+    if (!targets_alike(train, test))
         return status_fail(CORNU_INVALID, "test: found other targets; expected those of train");
     return CORNU_OK;
 }
@@ -404,8 +430,7 @@ static cornu_status check_batch(const sample_block *like, const sample_block *ba
                            shape_show(&batch->x_shape, false, found),
                            like->x_type == SAMPLE_U8 ? "pixels" : "values",
                            shape_show(&like->x_shape, false, expected));
-    if (!like->y != !batch->y || like->y_type != batch->y_type ||
-        !shape_equal(&like->y_shape, &batch->y_shape) || !like->weight != !batch->weight)
+    if (!targets_alike(like, batch) || samples_weighting(like) != samples_weighting(batch))
         return status_fail(CORNU_INVALID, "a batch of the stream: found other targets or weights; "
                                           "expected those of the first");
     return CORNU_OK;

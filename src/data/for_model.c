@@ -109,18 +109,37 @@ static cornu_status check_class(const cornu_model *model, const sample_block *bl
 
 static cornu_status check_values(const sample_block *block, const char *what)
 {
-    int64_t size = shape_elements(&block->y_shape);
+    const int64_t size = shape_elements(&block->y_shape), targets = size - block->output_weights;
     const float *y = block->y;
     for (int64_t i = 0; i < block->count * size; i++)
         if (!isfinite(y[i]))
-            return status_fail(CORNU_INVALID,
-                               "%s: found target %g in sample %jd; expected finite numbers", what,
-                               (double)y[i], (intmax_t)(i / size));
+            return status_fail(
+                CORNU_INVALID, "%s: found %s %g in sample %jd; expected finite numbers", what,
+                i % size < targets ? "target" : "weight", (double)y[i], (intmax_t)(i / size));
     return CORNU_OK;
 }
 
-static cornu_status check_weights(const sample_block *block, const char *what)
+static cornu_status check_weight_count(const cornu_model *model, const sample_block *block,
+                                       const char *what)
 {
+    const int64_t found = block->output_weights;
+    if (found == 0 || (found == model->output_count && found > 1))
+        return CORNU_OK;
+    if (model->output_count == 1)
+        return status_fail(CORNU_INVALID,
+                           "%s: found %lld output_weights; the model %s has one output: expected "
+                           "weights of the samples",
+                           what, (long long)found, model->name);
+    return status_fail(CORNU_INVALID,
+                       "%s: found %lld output_weights; expected %d, one for each output of the "
+                       "model %s",
+                       what, (long long)found, model->output_count, model->name);
+}
+
+static cornu_status check_weights(const cornu_model *model, const sample_block *block,
+                                  const char *what)
+{
+    TRY(check_weight_count(model, block, what));
     for (int64_t i = 0; block->weight && i < block->count; i++)
         if (!isfinite(block->weight[i]))
             return status_fail(CORNU_INVALID,
@@ -153,7 +172,7 @@ static cornu_status check_target_rows(const cornu_model *model, const sample_blo
 {
     char found[128];
     text shown = {0};
-    int64_t row = 0;
+    int64_t row = block->output_weights;
     for (int i = 0; i < model->output_count; i++) {
         const shape target = model_target_shape(model, i);
         row += shape_elements(&target);
@@ -162,7 +181,7 @@ static cornu_status check_target_rows(const cornu_model *model, const sample_blo
         cornu_status status = status_fail(
             CORNU_INVALID,
             "%s: found targets of %s; the model %s has %d outputs, %s: expected an array for each "
-            "(in C, rows of their %lld numbers)",
+            "(in C, rows of %lld numbers)",
             what,
             block->y_type == SAMPLE_F32 ? shape_show(&block->y_shape, false, found)
                                         : "class numbers",
@@ -233,7 +252,7 @@ cornu_status data_check_samples(const cornu_model *model, const sample_block *bl
         return status_fail(CORNU_INVALID, "%s: found no samples; expected at least one", what);
     TRY(check_inputs(model, block, what));
     TRY(check_metrics(model));
-    TRY(check_weights(block, what));
+    TRY(check_weights(model, block, what));
     return check_targets(model, block, what);
 }
 

@@ -7,15 +7,24 @@
 
 /* ---- the forward pass -------------------------------------------------------------------- */
 
+/* The numbers of a sample's targets, one after another. */
+static int64_t target_count(const cornu_model *m)
+{
+    int64_t count = 0;
+    for (int i = 0; i < m->output_count; i++) {
+        const shape s = model_target_shape(m, i);
+        count += shape_elements(&s);
+    }
+    return count;
+}
+
 /* The shape of a batch's targets. */
 static cornu_status target_shape(const step_builder *b, shape *out)
 {
     const cornu_model *m = b->plan->model;
-    shape row = {1, {0}};
-    for (int i = 0; i < m->output_count; i++) {
-        const shape s = model_target_shape(m, i);
-        row.dim[0] += shape_elements(&s);
-    }
+    shape row = {1, {target_count(m)}};
+    if (b->plan->weighted == WEIGHTS_OF_OUTPUTS)
+        row.dim[0] += m->output_count;
     if (m->output_count == 1)
         row = model_target_shape(m, 0);
     return builder_batched(b, &row, out);
@@ -36,7 +45,7 @@ static cornu_status add_gather(step_builder *b)
         TRY(builder_buffer(b, &full, &p->target, "target"));
         o.out[1] = p->target;
     }
-    if (p->weighted)
+    if (p->weighted == WEIGHTS_OF_SAMPLES)
         TRY(builder_buffer(b, &(shape){1, {p->batch}}, &o.out[2], "sample_weight"));
     if (p->mode == PLAN_TRAIN)
         o.a.gather.augment = b->options->augment;
@@ -164,7 +173,7 @@ static cornu_status add_output(step_builder *b, const tensor_ref *outputs)
 typedef struct goal {
     int number; /* of the output */
     const loss *loss;
-    tensor_ref output, target;
+    tensor_ref output, target, weight;
 } goal;
 
 /* The operation that writes this very tensor, not another shape of it; NULL: none. */
@@ -206,7 +215,7 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     o.a.loss.id = g->loss->id;
     o.in[0] = loss_input(p, g, &o.a.loss.logits);
     o.in[1] = g->target;
-    o.in[2] = p->ops[0].out[2]; /* the weight of GATHER */
+    o.in[2] = g->weight;
     o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
     o.a.loss.further = g->number > 0;
     o.a.loss.weight = (float)p->model->outputs[g->number].weight;
@@ -242,21 +251,32 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
     return CORNU_OK;
 }
 
+/* Set the goal's target and weight where they are slices of GATHER's rows: of several outputs. */
+static cornu_status take_row(step_builder *b, int64_t *target_at, int64_t *weight_at, goal *g)
+{
+    const cornu_model *m = b->plan->model;
+    const shape s = model_target_shape(m, g->number);
+    const shape one = {.rank = 0};
+    b->node = &m->nodes[m->outputs[g->number].node];
+    TRY(take_slice(b, b->plan->target, &s, target_at, &g->target));
+    if (b->plan->weighted != WEIGHTS_OF_OUTPUTS)
+        return CORNU_OK;
+    return take_slice(b, b->plan->target, &one, weight_at, &g->weight);
+}
+
 /* The loss and the metrics of each output; the targets of several are slices of GATHER's rows. */
 static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;
-    int64_t at = 0;
+    int64_t target_at = 0, weight_at = target_count(m);
     for (int i = 0; i < m->output_count; i++) {
         goal g = {.number = i,
                   .loss = &m->outputs[i].loss,
                   .output = outputs[m->outputs[i].node],
-                  .target = b->plan->target};
-        if (m->output_count > 1) {
-            const shape s = model_target_shape(m, i);
-            b->node = &m->nodes[m->outputs[i].node];
-            TRY(take_slice(b, b->plan->target, &s, &at, &g.target));
-        }
+                  .target = b->plan->target,
+                  .weight = b->plan->ops[0].out[2]}; /* of GATHER */
+        if (m->output_count > 1)
+            TRY(take_row(b, &target_at, &weight_at, &g));
         TRY(add_loss(b, &g));
         TRY(add_metrics(b, &g));
     }
@@ -311,6 +331,9 @@ static cornu_status check_options(const cornu_model *m, const plan_options *opti
                            "%s: has no loss; expected a compile section (or "
                            "cornu_model_compile) before training or evaluating",
                            m->name ? m->name : "model");
+    if (options->weighted == WEIGHTS_OF_OUTPUTS && m->output_count == 1)
+        return status_fail(CORNU_INVALID, "output_weights: found a model of one output; expected "
+                                          "several, or weights of the samples");
     if (m->input_count > 1 &&
         (augmentation_any(&options->augment) || standardization_any(&options->standardize)))
         return status_fail(CORNU_INVALID,
@@ -407,7 +430,7 @@ static cornu_status build_plan(const cornu_model *model, const plan_options *opt
     b.plan->mode = options->mode;
     b.plan->scope = options->scope;
     b.plan->batch = options->batch;
-    b.plan->weighted = options->weighted && options->mode != PLAN_PREDICT;
+    b.plan->weighted = options->mode == PLAN_PREDICT ? WEIGHTS_NONE : options->weighted;
     b.plan->exact_convolution = options->exact_convolution;
     b.plan->recompute = options->recompute && options->mode == PLAN_TRAIN;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;

@@ -226,7 +226,7 @@ typedef struct plan_options {
     int64_t batch;
     augmentation augment; /* PLAN_TRAIN */
     standardization standardize;
-    bool weighted;          /* the samples have weights, which count in the loss */
+    weighting weighted;     /* PLAN_TRAIN, PLAN_EVALUATE */
     bool exact_convolution; /* kernels may not compute other sums than the definition's (as Winograd
                              does) */
     bool keep_input_gradient; /* tests: also compute the gradient of the input */
@@ -239,7 +239,7 @@ typedef struct plan {
     plan_mode mode;
     plan_scope scope;
     int64_t batch;
-    bool weighted;
+    weighting weighted;
     bool exact_convolution;
     bool recompute;
     tensor *tensors;

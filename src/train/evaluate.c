@@ -201,7 +201,8 @@ static cornu_status evaluate_step(evaluating *run, input_pipeline *f, int64_t st
         return fail_empty(e);
     if (!is_own(run, step))
         return CORNU_OK;
-    TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, f->samples.weight != NULL, &ready));
+    TRY(session_plan_for(run->session, PLAN_EVALUATE, batch, samples_weighting(&f->samples),
+                         &ready));
     TRY(session_step(run->session, ready, &f->samples, index));
     if (run->each)
         return session_results(run->session, &run->each[step], true);
@@ -242,7 +243,7 @@ static cornu_status evaluate_samples(session *s, const evaluation *e, const samp
     input_pipeline f;
     session_plan *ready; /* before any sample is decoded, so that a lack of memory is found first */
     TRY(session_plan_for(s, PLAN_EVALUATE, e->batch < e->count ? e->batch : e->count,
-                         block->weight != NULL, &ready));
+                         samples_weighting(block), &ready));
     TRY(input_open(e->data, e->split, block, e->first, e->count, &f));
     f.pass.patient = e->ranks != NULL; /* ranks stop together, between evaluations */
     count_steps(&run, &f);
@@ -395,7 +396,7 @@ static cornu_status predict_batch(session *s, const float *inputs, int64_t batch
                                   const int64_t *index, float *outputs, int64_t output_size)
 {
     session_plan *ready;
-    TRY(session_plan_for(s, PLAN_PREDICT, batch, false, &ready));
+    TRY(session_plan_for(s, PLAN_PREDICT, batch, WEIGHTS_NONE, &ready));
     const cornu_model *model = ready->plan->model;
     sample_block block = {
         .count = batch, .x_shape = model->input, .x_type = SAMPLE_F32, .x = inputs, .x_scale = 1};

@@ -435,7 +435,7 @@ cornu_status cornu_explain(cornu_model *model, const cornu_explain_options *opti
     TRY_GOTO(open_session(&e, &open));
     TRY_GOTO(divide_among_ranks(&e));
     int64_t samples = (e.batch - 1) / e.how.ranks + 1; /* of the largest shard */
-    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, samples, false, &e.plan));
+    TRY_GOTO(session_plan_for(e.session, PLAN_TRAIN, samples, WEIGHTS_NONE, &e.plan));
     device *d = session_device(e.session);
     TRY_GOTO(
         memory_new((size_t)e.plan->plan->op_count + 1, sizeof *e.choices, "kernels", &e.choices));

@@ -90,8 +90,8 @@ static cornu_status prepare_step(fit_run *run, int64_t batch)
 {
     session_plan *ready;
     if (run->state.shards)
-        return shards_prepare(run->state.shards, batch, fit_is_weighted(run));
-    return session_plan_for(run->state.session, PLAN_TRAIN, batch, fit_is_weighted(run), &ready);
+        return shards_prepare(run->state.shards, batch, fit_weighting(run));
+    return session_plan_for(run->state.session, PLAN_TRAIN, batch, fit_weighting(run), &ready);
 }
 
 static bool recomputes(const plan *p)
@@ -108,7 +108,7 @@ static cornu_status notice_recomputation(fit_run *run)
     session_plan *ready;
     if (!run->spec.recompute || run->state.shards)
         return CORNU_OK;
-    TRY(session_plan_for(run->state.session, PLAN_TRAIN, run->batch, fit_is_weighted(run), &ready));
+    TRY(session_plan_for(run->state.session, PLAN_TRAIN, run->batch, fit_weighting(run), &ready));
     if (!recomputes(ready->plan))
         fit_notice(&run->state, "recompute: found no activations that are worth computing again: "
                                 "the steps are as without it");
@@ -127,7 +127,7 @@ static cornu_status prepare_plans(fit_run *run)
         TRY(prepare_step(run, rest));
     if (!run->validates)
         return CORNU_OK;
-    const bool weighs = v->data->block[v->split].weight != NULL;
+    const weighting weighs = samples_weighting(&v->data->block[v->split]);
     TRY(session_plan_for(run->state.session, PLAN_EVALUATE, v->batch, weighs, &ready));
     if (v->count % v->batch)
         TRY(session_plan_for(run->state.session, PLAN_EVALUATE, v->count % v->batch, weighs,

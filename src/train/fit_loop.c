@@ -244,7 +244,8 @@ static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batc
         TRY(vote(run, false));
         return run->agreed == VOTE_NOT ? CORNU_STOPPED : shards_end(run->state.shards, batch);
     }
-    TRY(session_plan_for(run->state.session, PLAN_TRAIN, batch, samples->weight != NULL, &ready));
+    TRY(session_plan_for(run->state.session, PLAN_TRAIN, batch, samples_weighting(samples),
+                         &ready));
     if (op_profile_wants(run->state.profile, run->state.session, ready))
         return op_profile_step(run->state.profile, run->state.session, ready, samples, index);
     return session_step(run->state.session, ready, samples, index);

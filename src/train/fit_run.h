@@ -68,10 +68,10 @@ typedef struct fit_run {
     shards_vote agreed;  /* agreed by all ranks for the current step */
 } fit_run;
 
-/* Do the training samples have weights: their own, or their classes'? */
-static inline bool fit_is_weighted(const fit_run *run)
+/* The weights of the training samples: their own, or their classes'. */
+static inline weighting fit_weighting(const fit_run *run)
 {
-    return run->train.weight || run->class_weights.of;
+    return run->class_weights.of ? WEIGHTS_OF_SAMPLES : samples_weighting(&run->train);
 }
 
 /* ---- fit_spec.c ---- */

@@ -189,10 +189,10 @@ static const double FILE_SECONDS = 0.02, FILE_BYTES_PER_SECOND = 300e6;
 static cornu_status train_plan(const fit_run *run, session_plan **out)
 {
     if (!run->state.shards)
-        return session_plan_for(run->state.session, PLAN_TRAIN, run->batch, fit_is_weighted(run),
+        return session_plan_for(run->state.session, PLAN_TRAIN, run->batch, fit_weighting(run),
                                 out);
     int64_t largest = (run->batch + run->spec.shards - 1) / run->spec.shards;
-    return session_plan_scope(run->state.session, SCOPE_GRADIENTS, largest, fit_is_weighted(run),
+    return session_plan_scope(run->state.session, SCOPE_GRADIENTS, largest, fit_weighting(run),
                               out);
 }
 
@@ -203,7 +203,7 @@ static double guess_validation(const fit_run *run)
     const evaluation *v = &run->validation;
     if (!run->validates || v->data->stream || train_plan(run, &train) != CORNU_OK ||
         session_plan_for(run->state.session, PLAN_EVALUATE, v->batch,
-                         v->data->block[v->split].weight != NULL, &evaluate) != CORNU_OK)
+                         samples_weighting(&v->data->block[v->split]), &evaluate) != CORNU_OK)
         return 0;
     double steps = ceil((double)v->count / (double)v->batch);
     if (v->steps > 0 && (double)v->steps < steps)

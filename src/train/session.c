@@ -183,13 +183,13 @@ static cornu_status plan_of(session *s, plan_options options, session_plan **out
     return CORNU_OK;
 }
 
-cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, weighting weighted,
                               session_plan **out)
 {
     return plan_of(s, (plan_options){.mode = mode, .batch = batch, .weighted = weighted}, out);
 }
 
-cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
+cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, weighting weighted,
                                 session_plan **out)
 {
     return plan_of(

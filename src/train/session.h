@@ -37,12 +37,12 @@ device_id session_device_id(const session *s);
 /* The device's tuning; .text is "" if it has none. */
 cornu_status session_tuning(const session *s, device_tuning *out);
 cornu_model *session_model(const session *s);
-/* The plan for a mode and batch size, of samples with weights or without: built and prepared at the
+/* The plan for a mode, a batch size and weights of the samples: built and prepared at the
    first call, then the same. */
-cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+cornu_status session_plan_for(session *s, plan_mode mode, int64_t batch, weighting weighted,
                               session_plan **out);
 /* The same for a part of a training step; `batch` is 0 for SCOPE_UPDATES. */
-cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, bool weighted,
+cornu_status session_plan_scope(session *s, plan_scope scope, int64_t batch, weighting weighted,
                                 session_plan **out);
 /* Training plans that are built from now on are rewritten by `distribute`; NULL: they are not. The
    session does not copy it. */

@@ -121,7 +121,7 @@ void shards_own(const shards *h, int64_t batch, int64_t *begin, int64_t *end)
     *end = shard_begin(batch, h->how.shards, h->first + h->own);
 }
 
-cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
+cornu_status shards_prepare(shards *h, int64_t batch, weighting weighted)
 {
     for (int64_t i = h->first; i < h->first + h->own; i++) {
         int64_t samples = shard_samples(batch, h->how.shards, i);
@@ -132,7 +132,7 @@ cornu_status shards_prepare(shards *h, int64_t batch, bool weighted)
     h->numbers = distribution_sums(&h->how, session_model(h->session));
     if (h->divided)
         TRY(divided_updates_prepare(h->divided));
-    TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, false, &h->update));
+    TRY(session_plan_scope(h->session, SCOPE_UPDATES, 0, WEIGHTS_NONE, &h->update));
     return make_nodes(h);
 }
 
@@ -294,7 +294,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
         take_nothing(h, number);
         return CORNU_OK;
     }
-    TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples->weight != NULL, &ready));
+    TRY(session_plan_scope(h->session, SCOPE_GRADIENTS, count, samples_weighting(samples), &ready));
     TRY(place_gradients(h, ready, h->shard->values));
     if (d->ops->watch && is_last(h, number))
         TRY(run_watched(h, ready, samples, index + begin, begin));
@@ -321,7 +321,7 @@ static cornu_status give_part(shards *h, const shard_part *p, const float *value
 cornu_status shards_begin(shards *h, const sample_block *samples, const int64_t *index,
                           int64_t batch)
 {
-    cornu_status status = shards_prepare(h, batch, samples->weight != NULL);
+    cornu_status status = shards_prepare(h, batch, samples_weighting(samples));
     h->last_share = shard_sum_scale(batch, h->how.shards);
     h->began = clock_seconds();
     start_tree(h);

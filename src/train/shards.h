@@ -32,7 +32,7 @@ cornu_status shards_open(session *s, const shards_options *o, shards **out);
 void shards_close(shards *h);
 /* Prepare plans and memory for batches of this size, with or without sample weights, so that a
    lack of memory is found before the first step. */
-cornu_status shards_prepare(shards *h, int64_t batch, bool weighted);
+cornu_status shards_prepare(shards *h, int64_t batch, weighting weighted);
 
 /* ---- a training step, in this order ---- */
 

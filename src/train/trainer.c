@@ -86,7 +86,7 @@ static cornu_status run(cornu_trainer *t, plan_mode mode, const cornu_arrays *ba
     if (scores)
         TRY(STRUCT_CHECK("cornu_scores", scores));
     TRY(block_for(t, batch, &block));
-    TRY(session_plan_for(t->session, mode, block.count, block.weight != NULL, &ready));
+    TRY(session_plan_for(t->session, mode, block.count, samples_weighting(&block), &ready));
     TRY(ensure_index(t, block.count));
     TRY(session_step(t->session, ready, &block, t->index));
     TRY(session_results(t->session, &results, false)); /* and wait: the batch is the caller's */

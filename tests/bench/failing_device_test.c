@@ -35,11 +35,11 @@ static cornu_status fail_on(const session *s, bool at_plan)
     return status_fail(fault.status, "%s", WHY);
 }
 
-cornu_status __real_session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+cornu_status __real_session_plan_for(session *s, plan_mode mode, int64_t batch, weighting weighted,
                                      session_plan **out);
-cornu_status __wrap_session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+cornu_status __wrap_session_plan_for(session *s, plan_mode mode, int64_t batch, weighting weighted,
                                      session_plan **out);
-cornu_status __wrap_session_plan_for(session *s, plan_mode mode, int64_t batch, bool weighted,
+cornu_status __wrap_session_plan_for(session *s, plan_mode mode, int64_t batch, weighting weighted,
                                      session_plan **out)
 {
     TRY(fail_on(s, true));

@@ -430,7 +430,7 @@ static void transformed_batches_are_what_the_network_sees(void **state)
     const gpu_driver driver = fake_driver();
     cornu_model *model = net_model(net_text);
     for (int i = 0; i < 6; i++) {
-        plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .weighted = true};
+        plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .weighted = WEIGHTS_OF_SAMPLES};
         if (i % 3 != 0)
             options.augment = rotated;
         if (i % 3 != 1)
@@ -453,7 +453,7 @@ static void other_batches_are_the_samples_themselves(void **state)
     (void)state;
     const gpu_driver driver = fake_driver();
     cornu_model *model = net_model(net_text);
-    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .weighted = true};
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH, .weighted = WEIGHTS_OF_SAMPLES};
     for (int i = 0; i < 4; i++) {
         data *d = new_data(i < 2 ? SAMPLE_U8 : SAMPLE_F32);
         step_input *inputs = new_inputs(&d->block, BATCH);

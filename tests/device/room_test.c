@@ -75,7 +75,7 @@ static void the_advice_is_for_the_same_plan_with_another_batch(void **state)
         plan_options options = {.mode = PLAN_TRAIN,
                                 .scope = SCOPE_GRADIENTS,
                                 .batch = 100,
-                                .weighted = true,
+                                .weighted = WEIGHTS_OF_SAMPLES,
                                 .exact_convolution = true};
         char text[BATCH_ADVICE], expected[BATCH_ADVICE] = "not even batch 1 fits";
         plan *p;

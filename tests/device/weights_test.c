@@ -57,8 +57,10 @@ static double alone(cornu_model *m, const char *device, const net *all, int i, f
 static void check_model(const char *device, const char *recipe)
 {
     cornu_model *m = net_model(recipe);
-    const plan_options options = {
-        .mode = PLAN_TRAIN, .batch = BATCH, .weighted = true, .scope = SCOPE_GRADIENTS};
+    const plan_options options = {.mode = PLAN_TRAIN,
+                                  .batch = BATCH,
+                                  .weighted = WEIGHTS_OF_SAMPLES,
+                                  .scope = SCOPE_GRADIENTS};
     net *n = net_open(m, device, &options);
     n->samples.weight = weights;
     double loss = net_run(n), expected_loss = 0;
@@ -92,6 +94,56 @@ static void a_sample_counts_in_loss_and_gradients_as_much_as_its_weight(void **s
             check_model(net_device(d), models[i]);
 }
 
+/* Two outputs of one trunk, one with several rows a sample; the weights follow the targets. */
+static const char *const two_outputs =
+    "{model: {input: [3, 6], layers: [{Dense: {units: 4, activation: tanh, name: trunk}}, "
+    "{Dense: {units: 3, activation: softmax, name: kind}}, "
+    "{Flatten: {inputs: trunk}}, {Dense: {units: 2, name: size}}], outputs: [kind, size]}, "
+    "compile: {optimizer: sgd, loss: [sparse_categorical_crossentropy, mean_squared_error], "
+    "metrics: [[accuracy], []]}}";
+static const float weights_of_each[BATCH][2] = {{0.5f, 2}, {1, 0}, {0, 1.25f}, {3, 0.75f}, {2, 2}};
+
+static net *open_two_outputs(cornu_model *m, const char *device)
+{
+    const plan_options options = {.mode = PLAN_TRAIN,
+                                  .batch = BATCH,
+                                  .weighted = WEIGHTS_OF_OUTPUTS,
+                                  .scope = SCOPE_GRADIENTS};
+    net *n = net_open(m, device, &options);
+    const int64_t row = n->y_count / BATCH;
+    assert_int_equal(row, 3 + 2 + 2);
+    for (int i = 0; i < BATCH; i++)
+        memcpy(n->y + (i + 1) * row - 2, weights_of_each[i], sizeof weights_of_each[i]);
+    n->samples.output_weights = 2;
+    return n;
+}
+
+static void a_sample_counts_in_each_outputs_loss_as_much_as_its_weight_there(void **state)
+{
+    (void)state;
+    for (int d = 0; net_device(d); d++) {
+        cornu_model *m = net_model(two_outputs);
+        net *n = open_two_outputs(m, net_device(d));
+        float expected[6 * 4] = {0}, *dw, *one;
+        double loss = net_run(n), expected_loss = 0;
+        dw = gradient(n);
+        for (int i = 0; i < BATCH * 2; i++) {
+            const float w = weights_of_each[i / 2][i % 2] / BATCH;
+            m->outputs[i % 2].weight = 1;
+            m->outputs[1 - i % 2].weight = 0;
+            expected_loss += (double)w * alone(m, net_device(d), n, i / 2, &one);
+            for (int k = 0; k < 6 * 4; k++)
+                expected[k] += w * one[k];
+            free(one);
+        }
+        assert_true(fabs(loss - expected_loss) <= 1e-5 * fabs(expected_loss));
+        assert_true(net_difference(dw, expected, 6 * 4) <= 1e-5);
+        free(dw);
+        net_close(n);
+        cornu_model_close(m);
+    }
+}
+
 static void samples_without_weights_weigh_1_in_a_plan_for_weights(void **state)
 {
     (void)state;
@@ -99,7 +151,7 @@ static void samples_without_weights_weigh_1_in_a_plan_for_weights(void **state)
         cornu_model *m = net_model(models[0]);
         plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
         net *plain = net_open(m, net_device(d), &options);
-        options.weighted = true;
+        options.weighted = WEIGHTS_OF_SAMPLES;
         net *weighted = net_open(m, net_device(d), &options);
         assert_true(fabs(net_run(plain) - net_run(weighted)) < 1e-6);
         net_close(plain);
@@ -112,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_counts_in_loss_and_gradients_as_much_as_its_weight),
+        cmocka_unit_test(a_sample_counts_in_each_outputs_loss_as_much_as_its_weight_there),
         cmocka_unit_test(samples_without_weights_weigh_1_in_a_plan_for_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

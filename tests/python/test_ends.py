@@ -28,10 +28,18 @@ WRONG = [
     (r"\['price'\]: found targets of shape \(6, 2\)", lambda m: m.train_on_batch([A, B], [Y, B])),
     ("class_weight: found a model of 2 outputs", lambda m: m.fit([A, B], [Y, Z], class_weight={0: 2.0}, verbose=0)),
     ("class_weight: found a model of several", lambda m: m.train_on_batch([A, B], [Y, Z], class_weight={0: 2.0})),
-    ("sample_weight: found weights for each of several outputs",
-     lambda m: m.fit([A, B], [Y, Z], sample_weight=[np.ones(6), np.ones(6)], verbose=0)),
-    ("sample_weight: found weights for each of several outputs",
+    ("sample_weight: found 1 things; expected an array for each of the model's 2 outputs",
+     lambda m: m.fit([A, B], [Y, Z], sample_weight=[np.ones(6)], verbose=0)),
+    ("sample_weight: found nothing for the output 'price'",
      lambda m: m.train_on_batch([A, B], [Y, Z], sample_weight={"kind": np.ones(6)})),
+    (r"sample_weight\['price'\]: found weights of shape \(5,\); expected \(6,\)",
+     lambda m: m.evaluate([A, B], [Y, Z], sample_weight=[None, np.ones(5)], verbose=0)),
+    (r"sample_weight\['kind'\]: found weights that are not finite",
+     lambda m: m.test_on_batch([A, B], [Y, Z], sample_weight=[np.full(6, np.inf), None])),
+    (r"sample_weight: found weights of shape \(6, 2\); expected \(6,\)",
+     lambda m: m.fit([A, B], [Y, Z], sample_weight=np.ones((6, 2)), verbose=0)),
+    ("a batch of the stream: found other targets or weights",
+     lambda m: m.fit((([A, B], [Y, Z], w) for w in ([np.ones(6), None], np.ones(6))), verbose=0)),
     ("found no output of this name", lambda m: m.compile("sgd", loss={"kind": "mse", "prize": "mse"})),
     ("found 1 loss_weights; expected 2", lambda m: m.compile("sgd", loss="mse", loss_weights=[1])),
     ("found 1 entries; expected 2", lambda m: m.compile("sgd", loss="mse", metrics=["mae"])),
@@ -45,6 +53,13 @@ def test_a_wrong_use_is_refused_and_the_model_goes_on(number):
     with pytest.raises(ValueError, match=text):
         use(model)
     model.fit([A, B], [Y, Z], verbose=0)
+
+
+def test_weights_of_the_samples_may_be_lists_of_numbers():
+    model = two_towers()
+    scores = [model.evaluate([A, B], [Y, Z], sample_weight=weights, verbose=0)
+              for weights in ([0, 1, 2, 3, 4, 5], [np.arange(6)] * 2, ([0, 1, 2, 3, 4, 5], np.arange(6.0).reshape(6, 1)))]
+    assert scores[0] == scores[1] == scores[2]
 
 
 def test_metrics_names_are_in_the_order_of_evaluates_list():

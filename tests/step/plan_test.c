@@ -687,6 +687,35 @@ static void several_inputs_and_targets_are_parts_of_the_rows_of_samples(void **s
     cornu_model_close(model);
 }
 
+static void weights_of_several_outputs_are_the_last_numbers_of_the_targets(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model(TOWERS);
+    const plan_options options = {
+        .mode = PLAN_EVALUATE, .batch = 3, .weighted = WEIGHTS_OF_OUTPUTS};
+    plan *p;
+    int at;
+    assert_int_equal(plan_build(model, &options, &p), CORNU_OK);
+    assert_int_equal(p->tensors[p->target].count, 3 * (1 + 1 + 2));
+    assert_int_equal(p->ops[0].out[2], NO_TENSOR);
+    assert_int_equal(net_count(p, OP_LOSS, &at), 2);
+    for (int output = 0, i = at; output < 2; i++) {
+        if (p->ops[i].kind != OP_LOSS)
+            continue;
+        const tensor_ref weight = p->ops[i].in[2];
+        assert_int_equal(p->tensors[weight].count, 3);
+        for (int k = 0; k < i; k++)
+            if (p->ops[k].out[0] == plan_root(p, weight))
+                assert_int_equal(p->ops[k].a.slice.begin, 2 + output);
+        output++;
+    }
+    plan_free(p);
+    cornu_model_close(model);
+    model = net_model("model: {input: [7], layers: [{Dense: {units: 5}}]}" COMPILE);
+    assert_int_equal(plan_build(model, &options, &p), CORNU_INVALID);
+    cornu_model_close(model);
+}
+
 static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
 {
     (void)state;
@@ -836,6 +865,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_inputs_and_targets_are_parts_of_the_rows_of_samples),
+        cmocka_unit_test(weights_of_several_outputs_are_the_last_numbers_of_the_targets),
         cmocka_unit_test(each_output_has_a_loss_that_is_a_part_of_the_steps),
         cmocka_unit_test(what_no_output_depends_on_is_left_out),
         cmocka_unit_test(a_batch_norm_that_nothing_reads_keeps_its_statistics),

@@ -21,7 +21,8 @@ enum { SAMPLES = 48, WIDE = 3, DEEP = 4, KINDS = 3 };
 
 typedef struct samples {
     float wide[SAMPLES][WIDE], deep[SAMPLES][DEEP], kind[SAMPLES], price[SAMPLES];
-    float x[SAMPLES][WIDE + DEEP], y[SAMPLES][2]; /* rows of these */
+    float x[SAMPLES][WIDE + DEEP], y[SAMPLES][2];    /* rows of these */
+    float weights[2][SAMPLES], weighted[SAMPLES][4]; /* rows of the targets and these */
 } samples;
 
 static void fill(samples *s)
@@ -34,10 +35,14 @@ static void fill(samples *s)
             s->deep[i][k] = 0.1f * (float)((i * 5 + k * 3) % 11);
         s->kind[i] = (float)kind;
         s->price[i] = s->deep[i][0] - s->wide[i][1];
+        s->weights[0][i] = 0.25f * (float)(i % 5);
+        s->weights[1][i] = 0.5f * (float)(i % 4);
     }
     const float *const x[] = {s->wide[0], s->deep[0]}, *const y[] = {s->kind, s->price};
     expect_ok(cornu_rows_join(x, (int64_t[]){WIDE, DEEP}, 2, SAMPLES, s->x[0]));
     expect_ok(cornu_rows_join(y, (int64_t[]){1, 1}, 2, SAMPLES, s->y[0]));
+    const float *const weighted[] = {s->y[0], s->weights[0], s->weights[1]};
+    expect_ok(cornu_rows_join(weighted, (int64_t[]){2, 1, 1}, 3, SAMPLES, s->weighted[0]));
 }
 
 static cornu_arrays arrays_of(const samples *s, int first, int count)
@@ -49,6 +54,15 @@ static cornu_arrays arrays_of(const samples *s, int first, int count)
                           .values = s->x[first],
                           .targets = s->y[first],
                           .target_size = 2};
+}
+
+static cornu_arrays weighted_arrays(const samples *s, int first, int count)
+{
+    cornu_arrays a = arrays_of(s, first, count);
+    a.targets = s->weighted[first];
+    a.target_size = 4;
+    a.output_weights = 2;
+    return a;
 }
 
 /* Built layer by layer. */
@@ -185,6 +199,147 @@ static void trainer_and_file_have_the_same_bits(void **state)
     cornu_data_close(data);
     cornu_model_close(a);
     cornu_model_close(b);
+}
+
+/* What the loss of each output is with these weights: sums over the samples of losses alone. */
+static void weighted_losses(cornu_model *m, const samples *s, double *losses)
+{
+    cornu_trainer *trainer;
+    cornu_scores scores = {.size = sizeof scores};
+    losses[0] = losses[1] = 0;
+    expect_ok(cornu_trainer_open(m, &(cornu_where){.threads = 1}, &trainer));
+    for (int i = 0; i < SAMPLES; i++) {
+        const cornu_arrays one = arrays_of(s, i, 1);
+        expect_ok(cornu_trainer_test(trainer, &one, &scores));
+        for (int output = 0; output < 2; output++)
+            losses[output] += (double)s->weights[output][i] * scores.value[1 + output] / SAMPLES;
+        expect_ok(cornu_trainer_reset(trainer));
+    }
+    cornu_trainer_close(trainer);
+}
+
+static void samples_have_a_weight_for_the_loss_of_each_output(void **state)
+{
+    (void)state;
+    samples s;
+    cornu_model *m = two_towers(), *by_batch = two_towers();
+    cornu_data *data;
+    cornu_trainer *trainer;
+    cornu_history *h;
+    cornu_scores scores = {.size = sizeof scores};
+    double losses[2];
+    fill(&s);
+    const cornu_arrays all = weighted_arrays(&s, 0, SAMPLES), plain = arrays_of(&s, 0, SAMPLES);
+    cornu_arrays seen = {.size = sizeof seen};
+    expect_ok(cornu_data_from_arrays(&all, &plain, &data));
+    expect_ok(cornu_data_view(data, CORNU_TRAIN, &seen));
+    assert_true(seen.output_weights == 2 && seen.target_size == 4);
+    weighted_losses(m, &s, losses);
+    expect_ok(
+        cornu_evaluate(m, data, &(cornu_run_options){.size = sizeof(cornu_run_options)}, &scores));
+    assert_true(fabs(scores.value[1] - losses[0]) < 1e-5);
+    assert_true(fabs(scores.value[2] - losses[1]) < 1e-5);
+    assert_true(fabs(scores.value[0] - (losses[0] + 0.5 * losses[1])) < 1e-5);
+    const cornu_fit_options options = {.size = sizeof options,
+                                       .epochs = 1,
+                                       .batch = 8,
+                                       .where.threads = 1,
+                                       .section = "{shuffle: false}"};
+    expect_ok(cornu_fit(m, data, &options, &h));
+    expect_ok(cornu_trainer_open(by_batch, &(cornu_where){.threads = 1}, &trainer));
+    for (int i = 0; i < SAMPLES; i += 8) {
+        const cornu_arrays batch = weighted_arrays(&s, i, 8);
+        expect_ok(cornu_trainer_train(trainer, &batch, &scores));
+    }
+    expect_ok(cornu_trainer_pull(trainer));
+    assert_true(same_bits(m, by_batch));
+    cornu_trainer_close(trainer);
+    cornu_history_close(h);
+    cornu_data_close(data);
+    cornu_model_close(m);
+    cornu_model_close(by_batch);
+}
+
+/* Divided batches, recomputation and validation have the same weights. */
+static void weights_of_outputs_go_everywhere_as_those_of_samples(void **state)
+{
+    (void)state;
+    static const char *const fits[] = {"{shards: 2, validation_split: 0.25}",
+                                       "{recompute: true, validation_split: 0.25}",
+                                       "{validation_split: 0.5}"};
+    samples s;
+    fill(&s);
+    memcpy(s.weights[1], s.weights[0], sizeof s.weights[0]);
+    const float *const weighted[] = {s.y[0], s.weights[0], s.weights[1]};
+    expect_ok(cornu_rows_join(weighted, (int64_t[]){2, 1, 1}, 3, SAMPLES, s.weighted[0]));
+    cornu_arrays each = weighted_arrays(&s, 0, SAMPLES), one = arrays_of(&s, 0, SAMPLES);
+    one.weights = s.weights[0];
+    for (int i = 0; i < 3; i++) {
+        cornu_model *m[2];
+        cornu_history *h[2];
+        for (int k = 0; k < 2; k++) {
+            cornu_data *data;
+            m[k] = two_towers();
+            expect_ok(cornu_data_in_place(k ? &each : &one, NULL, &data));
+            const cornu_fit_options options = {.size = sizeof options,
+                                               .epochs = 2,
+                                               .batch = 8,
+                                               .where.threads = 1,
+                                               .section = fits[i]};
+            expect_ok(cornu_fit(m[k], data, &options, &h[k]));
+            cornu_data_close(data);
+        }
+        assert_true(same_bits(m[0], m[1]));
+        assert_true(value_of(h[0], 1, "val_price_loss") >= value_of(h[1], 1, "val_price_loss") &&
+                    value_of(h[0], 1, "val_price_loss") <= value_of(h[1], 1, "val_price_loss"));
+        for (int k = 0; k < 2; k++) {
+            cornu_history_close(h[k]);
+            cornu_model_close(m[k]);
+        }
+    }
+}
+
+static void wrong_weights_of_outputs_are_refused(void **state)
+{
+    (void)state;
+    samples s;
+    cornu_data *data;
+    cornu_model *m = two_towers();
+    const cornu_fit_options options = {.size = sizeof options, .where.threads = 1};
+    fill(&s);
+    cornu_arrays all = weighted_arrays(&s, 0, SAMPLES);
+    all.output_weights = 4;
+    expect_status(cornu_data_from_arrays(&all, NULL, &data), CORNU_INVALID);
+    expect_message("train.output_weights: found 4, of targets of 4 numbers");
+    all.output_weights = -1;
+    expect_status(cornu_data_from_arrays(&all, NULL, &data), CORNU_INVALID);
+    all.output_weights = 2;
+    all.weights = s.weights[0];
+    expect_status(cornu_data_from_arrays(&all, NULL, &data), CORNU_INVALID);
+    expect_message("found weights and output_weights; expected one of them");
+    all.weights = NULL;
+    all.output_weights = 1;
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
+    expect_message("found 1 output_weights; expected 2, one for each output of the model");
+    cornu_data_close(data);
+    all.output_weights = 2;
+    all.target_size = 3;
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
+    expect_message("found targets of (3); the model sequential has 2 outputs");
+    expect_message("rows of 4 numbers");
+    cornu_data_close(data);
+    cornu_model_close(m);
+    all = weighted_arrays(&s, 0, SAMPLES);
+    m = runs_usual("{}");
+    all.shape[0] = 8;
+    all.count = 8;
+    expect_ok(cornu_data_in_place(&all, NULL, &data));
+    expect_status(cornu_fit(m, data, &options, NULL), CORNU_INVALID);
+    expect_message("has one output: expected weights of the samples");
+    cornu_data_close(data);
+    cornu_model_close(m);
 }
 
 /* Names of values of a validation are whole, also where those of outputs are long. */
@@ -408,6 +563,9 @@ int main(void)
                                         scratch_close),
         cmocka_unit_test_setup_teardown(trainer_and_file_have_the_same_bits, scratch_open,
                                         scratch_close),
+        cmocka_unit_test(samples_have_a_weight_for_the_loss_of_each_output),
+        cmocka_unit_test(weights_of_outputs_go_everywhere_as_those_of_samples),
+        cmocka_unit_test(wrong_weights_of_outputs_are_refused),
         cmocka_unit_test(long_names_of_outputs_stay_apart),
         cmocka_unit_test(many_metrics_are_all_told),
         cmocka_unit_test(outputs_that_nothing_reads_change_nothing),

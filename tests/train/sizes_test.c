@@ -26,7 +26,7 @@
     _Static_assert(offsetof(type, field) == (size_0_2), #type "." #field " is not at the end");
 FORM(cornu_data_options, 80)
 FORM(cornu_folder_options, 72)
-FORM(cornu_arrays, 112)
+GREW(cornu_arrays, 112, output_weights)
 FORM(cornu_data_info, 120)
 FORM(cornu_where, 24)
 GREW(cornu_scores, 160, all_count)

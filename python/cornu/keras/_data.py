@@ -76,12 +76,28 @@ def outputs_of(model, rows: np.ndarray):
                               for part, (_, shape, *_) in zip(np.split(rows, sizes, axis=1), ends)])
 
 
-def weights_of(weights, count: int, what: str) -> np.ndarray | None:
-    if weights is None:
-        return None
-    if isinstance(weights, dict) or isinstance(weights, (list, tuple)) and any(np.size(w) == count > 1 for w in weights[1:]):
-        raise ValueError(f"{what}: found weights for each of several outputs, which are not in cornu; expected one array of {count} "
-                         f"numbers, by which the losses of all outputs are multiplied")
+def targets_and_weights(model, y, weights, count: int, what: str) -> tuple:
+    """y and the samples' weights as the library takes them. Weights for each of several outputs become the last columns of
+    y's rows; in place of weights is then their number."""
+    ends = model._handle.ends()[1]
+    y = targets_of(model._handle, y, count, f"{what}: y")
+    what = f"{what}: sample_weight"
+    if isinstance(weights, dict) or len(ends) > 1 and _has_arrays(weights):
+        arrays = arrays_by_name(weights, ends, what, "output")
+        if len(ends) > 1:
+            columns = [np.ones(count) if array is None else _weights_of(array, count, f"{what}[{name!r}]")
+                       for array, (name, *_) in zip(arrays, ends)]
+            return rows_of([y, *columns], what), len(ends)
+        weights = arrays[0]
+    return y, None if weights is None else _weights_of(weights, count, what)
+
+
+def _has_arrays(value) -> bool:
+    """Is it a list of arrays, not of numbers?"""
+    return isinstance(value, (list, tuple)) and any(one is None or np.ndim(one) > 0 for one in value)
+
+
+def _weights_of(weights, count: int, what: str) -> np.ndarray:
     array = numbers_of(weights, what)
     if array.size != count:
         raise ValueError(f"{what}: found weights of shape {array.shape}; expected {(count,)}")
@@ -157,8 +173,7 @@ def from_arrays(model, x, y, sample_weight, batch: int, what: str) -> Source:
     x = inputs_of(model, x, f"{what}: x")
     if y is None:
         raise ValueError(f"{what}: y: found None; expected targets")
-    y = targets_of(model._handle, y, len(x), f"{what}: y")
-    weights = weights_of(sample_weight, len(x), f"{what}: sample_weight")
+    y, weights = targets_and_weights(model, y, sample_weight, len(x), what)
     return Source(_cornu.data_from_arrays(x, y, weights), batch, len(x), -(-len(x) // batch))
 
 
@@ -280,7 +295,7 @@ class Stream(Source):
         first = next(items, None)
         if first is None:
             raise ValueError(f"{what}: found no batches (an iterator that has ended?); expected at least one")
-        self._dtype, self._weighted = first[0].dtype, first[2] is not None
+        self._dtype = first[0].dtype
         self._ahead = _Ahead(itertools.chain((first,), items), ahead)
         steps = length_of(x)
         super().__init__(_cornu.data_stream(self._ahead.next, *first, steps or 0), len(first[0]), None, steps)
@@ -304,10 +319,9 @@ class Stream(Source):
         x = inputs_of(self._model, x, f"{self._what}: x")
         if y is None:
             raise ValueError(f"{self._what}: found a batch without targets; expected (x, y)")
-        y = targets_of(self._model._handle, y, len(x), f"{self._what}: y")
         if getattr(self, "_dtype", x.dtype) != x.dtype:
             x = x.astype(self._dtype)
-        return x, y, weights_of(weights, len(x), f"{self._what}: sample_weight")
+        return x, *targets_and_weights(self._model, y, weights, len(x), self._what)
 
     def close(self) -> None:
         self._ahead.close()

@@ -473,8 +473,7 @@ class Model(GraphNetwork):
         x = _data.inputs_of(self, x, f"{what}: x")
         if y is None:
             raise ValueError(f"{what}: y: found None; expected targets")
-        y = _data.targets_of(self._handle, y, len(x), f"{what}: y")
-        weights = _data.weights_of(sample_weight, len(x), f"{what}: sample_weight")
+        y, weights = _data.targets_and_weights(self, y, sample_weight, len(x), what)
         self._use(_data.Source.section)
         self._set_rate()
         if reset_metrics:

@@ -214,7 +214,8 @@ static batch_bytes batch_bytes_of(const prepared *r, const sample_block *s)
     const size_t batch = (size_t)p->batch;
     batch_bytes b = {.to_y = gpu_aligned(staged_x_bytes(r, s) * batch)};
     b.to_weight = b.to_y + gpu_aligned(p->target == NO_TENSOR ? 0 : y_bytes(s) * batch);
-    b.all = b.to_weight + gpu_aligned(p->weighted ? weight_bytes(s) * batch : 0);
+    b.all =
+        b.to_weight + gpu_aligned(p->weighted == WEIGHTS_OF_SAMPLES ? weight_bytes(s) * batch : 0);
     return b;
 }
 

@@ -1,4 +1,5 @@
-"""Two inputs and two outputs: a loss, a weight and metrics for each; arrays by position and by name, and batches."""
+"""Two inputs and two outputs: a loss, a weight and metrics for each; arrays by position and by name, batches, and weights of
+the samples for each output."""
 import keras
 import numpy as np
 from keras import layers
@@ -40,3 +41,18 @@ plain.set_weights(model.get_weights())
 plain.compile("sgd", loss="mse")
 results["one loss"] = plain.evaluate(samples, [np.eye(5)[kinds], prices], verbose=0, return_dict=True)
 results["weights"] = model.get_weights()
+
+targets, each = [kinds, prices], [np.linspace(0, 2, 24), np.linspace(1, -0.5, 24)]
+results["each/evaluate"] = model.evaluate(samples, targets, sample_weight=each, verbose=0)
+results["each/fit"] = dict(sorted(model.fit(samples, targets, sample_weight=each, batch_size=8, epochs=2, shuffle=False,
+                                            validation_data=(samples, targets, each[::-1]), verbose=0).history.items()))
+results["each/split"] = dict(sorted(model.fit(samples, targets, sample_weight=each, batch_size=6, shuffle=False,
+                                              validation_split=0.25, verbose=0).history.items()))
+results["each/one of them"] = model.train_on_batch(samples, targets, sample_weight=[each[0], None])
+results["each/test"] = model.test_on_batch(samples, targets, sample_weight=each)
+model.fit((((samples["wide"], samples["deep"]), tuple(targets), tuple(each)) for _ in range(3)), verbose=0)
+results["each/weights"] = model.get_weights()
+named = keras.Model([wide, deep], {"kind": kind, "price": price})
+named.compile(keras.optimizers.SGD(0.1), loss={"kind": "sparse_categorical_crossentropy", "price": "mse"})
+results["each/by name"] = named.evaluate(samples, {"kind": kinds, "price": prices}, verbose=0, return_dict=True,
+                                         sample_weight={"kind": each[0], "price": each[1]})
