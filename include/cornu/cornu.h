@@ -174,7 +174,8 @@ CORNU_API cornu_status cornu_data_open_for_model(const cornu_model *model,
 /* Samples of a model of several inputs or outputs are rows in which the arrays stand one after
    another, in the order of cornu_model_input and cornu_model_output (model.h): `values` of shape
    {numbers of all inputs}, and `targets` of the numbers of all outputs. The target of an output
-   whose loss takes class numbers is such a number, as a float. cornu_rows_join makes such rows. */
+   whose loss takes class numbers is such a number, as a float; an output without loss and metrics
+   has no target. cornu_rows_join makes such rows. */
 typedef struct cornu_arrays {
     size_t size;
     int64_t count;         /* samples */

@@ -26,7 +26,9 @@ static const char *show_ends(const cornu_model *model, bool outputs, text *out)
     const int count = outputs ? model->output_count : model->input_count;
     for (int i = 0; i < count; i++) {
         const shape target = outputs ? model_target_shape(model, i) : *model_input_shape(model, i);
-        text_add(out, "%s%s %s", i ? ", " : "",
+        if (shape_elements(&target) == 0)
+            continue;
+        text_add(out, "%s%s %s", out->length ? ", " : "",
                  outputs ? model_output_name(model, i) : model_input_name(model, i),
                  shape_show(&target, false, shown));
     }
@@ -156,7 +158,7 @@ static cornu_status check_metrics(const cornu_model *model)
         const shape *s = model_output_shape(model, output);
         int64_t outputs = s->rank > 0 ? s->dim[s->rank - 1] : 1;
         const metric_kind *kind = metric_kind_of(model->metrics[i].id);
-        if (outputs > 1 && kind->sparse != taken->sparse)
+        if (outputs > 1 && model->outputs[output].has_loss && kind->sparse != taken->sparse)
             return status_fail(
                 CORNU_INVALID, "metric %s takes %s; expected one for %s, which the loss %s takes",
                 metric_name(&model->metrics[i]),
@@ -194,7 +196,7 @@ static cornu_status check_target_rows(const cornu_model *model, const sample_blo
         const shape target = model_target_shape(model, i), *output = model_output_shape(model, i);
         of.count = shape_elements(&target);
         of.output = model_output_name(model, i);
-        if (loss_kind_of(model->outputs[i].loss.id)->sparse) {
+        if (model->outputs[i].target == TARGET_CLASSES) {
             of.classes = output->dim[output->rank - 1];
             TRY(check_classes(block, &of, what));
         }

@@ -150,7 +150,7 @@ static cornu_status check_each_target(const plan *p, const step_input *input)
     for (int i = 0; i < m->output_count; i++) {
         const shape target = model_target_shape(m, i), *output = model_output_shape(m, i);
         const int64_t n = shape_elements(&target);
-        if (loss_kind_of(m->outputs[i].loss.id)->sparse)
+        if (m->outputs[i].target == TARGET_CLASSES)
             TRY(check_classes(p, input, (target_range){row, at, n}, output->dim[output->rank - 1]));
         at += n;
     }

@@ -211,7 +211,7 @@ cornu_status cornu_model_output(const cornu_model *model, int index, cornu_end_i
         first += shape_elements(model_output_shape(model, i));
     const bool compiled = model->compiled;
     const shape target = model_target_shape(model, index);
-    own.classes = compiled && loss_kind_of(model->outputs[index].loss.id)->sparse;
+    own.classes = compiled && model->outputs[index].target == TARGET_CLASSES;
     own.target_count = shape_elements(compiled ? &target : model_output_shape(model, index));
     return tell_end(model_output_name(model, index), model_output_shape(model, index), first, &own,
                     info);

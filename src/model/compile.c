@@ -21,8 +21,7 @@ static const config_field fields[] = {
 /* The contents of a compile section: the model changes only once all of it is valid. */
 typedef struct compilation {
     optimizer optimizer;
-    loss losses[MODEL_ENDS_MAX]; /* of each output */
-    double weights[MODEL_ENDS_MAX];
+    model_output outputs[MODEL_ENDS_MAX];
     metric metrics[MODEL_METRICS_MAX];
     int metric_count;
 } compilation;
@@ -101,21 +100,42 @@ static cornu_status check_loss(const cornu_model *m, const doc *at, int output, 
     return CORNU_OK;
 }
 
+static cornu_status read_loss(const cornu_model *m, const doc *at, int output, compilation *c)
+{
+    model_output *o = &c->outputs[output];
+    o->has_loss = true;
+    TRY(loss_read(at, &o->loss));
+    o->target = loss_kind_of(o->loss.id)->sparse ? TARGET_CLASSES : TARGET_VALUES;
+    return check_loss(m, at, output, &o->loss);
+}
+
+/* As in Keras, a map may leave outputs out only where the outputs themselves are one; null is no
+   loss everywhere. */
+static cornu_status check_names_output(const cornu_model *m, const doc *d, int output)
+{
+    if (d->type != DOC_MAP || m->output_keys || doc_get(d, model_output_name(m, output)))
+        return CORNU_OK;
+    return doc_fail(d, "found no loss of the output %s; expected one for each output, or null",
+                    model_output_name(m, output));
+}
+
 static cornu_status read_losses(const cornu_model *m, const doc *d, compilation *c)
 {
     const doc *items[MODEL_ENDS_MAX] = {0};
     const bool each = d->type == DOC_LIST || is_by_output(m, d);
+    int found = 0;
     if (each)
         TRY(split_outputs(m, d, "losses", items));
     for (int i = 0; i < m->output_count; i++) {
         const doc *at = each ? items[i] : d;
-        if (!at)
-            return doc_fail(d, "found no loss of the output %s; expected one for each output",
-                            model_output_name(m, i));
-        TRY(loss_read(at, &c->losses[i]));
-        TRY(check_loss(m, at, i, &c->losses[i]));
+        c->outputs[i] = (model_output){.node = m->outputs[i].node, .target = TARGET_NONE};
+        if (at)
+            TRY(read_loss(m, at, i, c));
+        else
+            TRY(check_names_output(m, d, i));
+        found += at != NULL;
     }
-    return CORNU_OK;
+    return found ? CORNU_OK : doc_fail(d, "found no loss; expected that of at least one output");
 }
 
 static cornu_status read_weight(const doc *d, double *out)
@@ -132,7 +152,7 @@ static cornu_status read_weights(const cornu_model *m, const doc *d, compilation
 {
     const doc *items[MODEL_ENDS_MAX] = {0};
     for (int i = 0; i < m->output_count; i++)
-        c->weights[i] = 1;
+        c->outputs[i].weight = 1;
     if (!d || d->type == DOC_NULL)
         return CORNU_OK;
     if (d->type == DOC_LIST || d->type == DOC_MAP)
@@ -143,7 +163,7 @@ static cornu_status read_weights(const cornu_model *m, const doc *d, compilation
         return doc_fail(d, "found one value; expected a list, or a map by the outputs' names");
     for (int i = 0; i < m->output_count; i++)
         if (items[i])
-            TRY(read_weight(items[i], &c->weights[i]));
+            TRY(read_weight(items[i], &c->outputs[i].weight));
     return CORNU_OK;
 }
 
@@ -167,7 +187,10 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
 {
     metric added;
     const shape *s = model_output_shape(m, output);
-    TRY(metric_read(at, s->dim[s->rank - 1], loss_kind_of(c->losses[output].id)->sparse, &added));
+    target_kind *target = &c->outputs[output].target;
+    if (*target == TARGET_NONE) /* without a loss the first metric says what they are */
+        *target = metric_wants_classes(at) ? TARGET_CLASSES : TARGET_VALUES;
+    TRY(metric_read(at, s->dim[s->rank - 1], *target == TARGET_CLASSES, &added));
     added.output = output;
     if (m->output_count > 1)
         metric_show_output(&added, model_output_name(m, output));
@@ -204,11 +227,16 @@ static cornu_status read_metrics(const cornu_model *m, const doc *d, compilation
     return CORNU_OK;
 }
 
-/* As Keras, a model of several outputs reports the loss of each. */
+/* As Keras, a model with several losses reports each. */
 static cornu_status add_output_losses(const cornu_model *m, const doc *at, compilation *c)
 {
-    for (int i = 0; m->output_count > 1 && i < m->output_count; i++) {
-        metric added = metric_of_loss(&c->losses[i], i);
+    int losses = 0;
+    for (int i = 0; i < m->output_count; i++)
+        losses += c->outputs[i].has_loss;
+    for (int i = 0; losses > 1 && i < m->output_count; i++) {
+        if (!c->outputs[i].has_loss)
+            continue;
+        metric added = metric_of_loss(&c->outputs[i].loss, i);
         metric_show_output(&added, model_output_name(m, i));
         TRY(add_metric(at, &added, c));
     }
@@ -227,10 +255,7 @@ static cornu_status read_goals(const cornu_model *m, const doc *section, compila
 
 static void take_goals(cornu_model *m, const compilation *c)
 {
-    for (int i = 0; i < m->output_count; i++) {
-        m->outputs[i].loss = c->losses[i];
-        m->outputs[i].weight = c->weights[i];
-    }
+    memcpy(m->outputs, c->outputs, (size_t)m->output_count * sizeof *m->outputs);
     memcpy(m->metrics, c->metrics, sizeof c->metrics);
     m->metric_count = c->metric_count;
 }
@@ -340,7 +365,7 @@ static json_t *for_outputs(const cornu_model *m,
 
 static json_t *output_loss_to_json(const cornu_model *m, int output)
 {
-    return loss_to_json(&m->outputs[output].loss);
+    return m->outputs[output].has_loss ? loss_to_json(&m->outputs[output].loss) : json_null();
 }
 
 static json_t *weights_to_json(const cornu_model *m)

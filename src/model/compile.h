@@ -137,6 +137,8 @@ void metric_show_output(metric *m, const char *output);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
    number of outputs and whether the loss is sparse, as Keras chooses. */
 cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);
+/* Does the metric that is written there take class numbers? False for "accuracy", which may. */
+bool metric_wants_classes(const doc *d);
 json_t *metric_to_json(const metric *m);
 /* The rows with their options: a list for cornu_tables. */
 json_t *metric_table(void);

@@ -121,10 +121,8 @@ cornu_status model_check_graph(const cornu_model *m)
     return CORNU_OK;
 }
 
-void model_find_needed(const cornu_model *m, bool *needed)
+void model_find_before(const cornu_model *m, bool *needed)
 {
-    for (int i = 0; i < m->output_count; i++)
-        needed[m->outputs[i].node] = true;
     for (int i = m->node_count - 1; i >= 0; i--)
         for (int k = 0; needed[i] && k < m->nodes[i].input_count; k++)
             needed[m->nodes[i].inputs[k]] = true;

@@ -143,7 +143,7 @@ static cornu_status check_targets(const doc *d, metric_id id, bool sparse_loss)
 {
     if (kinds[id].sparse == sparse_loss)
         return CORNU_OK;
-    return doc_fail(d, "%s wants %s as targets, but the loss works on %s; expected %s",
+    return doc_fail(d, "%s wants %s as targets, but the output's are %s; expected %s",
                     kinds[id].name, sparse_loss ? "one value per output" : "class numbers",
                     sparse_loss ? "class numbers" : "one value per output",
                     sparse_loss ? "a sparse metric (or \"accuracy\")"
@@ -202,6 +202,15 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));
     TRY(read_name(options, out));
     return config_read(kinds[out->id].name, d, options, fields, out);
+}
+
+bool metric_wants_classes(const doc *d)
+{
+    const char *name;
+    const doc *options;
+    metric_id id;
+    return name_split(d, "a metric", &name, &options) == CORNU_OK && find(name, &id) &&
+           kinds[id].sparse;
 }
 
 json_t *metric_to_json(const metric *m)

@@ -113,7 +113,9 @@ bool model_tells_classes(const cornu_model *m, int64_t count)
 shape model_target_shape(const cornu_model *m, int output)
 {
     shape s = *model_output_shape(m, output);
-    if (loss_kind_of(m->outputs[output].loss.id)->sparse && s.rank > 0)
+    if (m->outputs[output].target == TARGET_NONE)
+        return (shape){1, {0}};
+    if (m->outputs[output].target == TARGET_CLASSES && s.rank > 0)
         s.dim[s.rank - 1] = 1;
     return s;
 }

@@ -115,10 +115,16 @@ typedef struct submodel_call {
 
 #define MODEL_METRICS_MAX CORNU_ALL_METRICS_MAX
 
+/* What the target of an output is: a value for each number of it, a class number for each of its
+   rows, or nothing. */
+typedef enum target_kind { TARGET_VALUES, TARGET_CLASSES, TARGET_NONE } target_kind;
+
 /* An output of the model, and its part of the loss: the step's loss is the sum of weight times the
-   loss of each. */
+   loss of each that has one. */
 typedef struct model_output {
     int node;
+    bool has_loss;      /* else nothing is trained for it alone, */
+    target_kind target; /* and it has a target only if it has metrics */
     loss loss;
     double weight;
 } model_output;
@@ -248,9 +254,8 @@ cornu_status model_check_row(const cornu_model *m, const doc *at, const int *nod
 /* Fail where the output of a layer, or all those of a model within the model, are neither read nor
    outputs of the model around. */
 cornu_status model_check_graph(const cornu_model *m);
-/* needed[node_count]: set those of the nodes from which an output of the model is computed, and of
-   the nodes before those that are set already. */
-void model_find_needed(const cornu_model *m, bool *needed);
+/* needed[node_count]: set the nodes before those that are set already. */
+void model_find_before(const cornu_model *m, bool *needed);
 /* Does the network look other than a line of layers, those of submodels among them? */
 bool model_branches(const cornu_model *m);
 /* The same of one level: the model itself (within -1) or the first call of a submodel. A call of a
@@ -329,10 +334,13 @@ float model_pixel_scale(const cornu_model *m);
 cornu_status model_set_classes(cornu_model *m, char *const *names, int count);
 /* Does the model have enough outputs for `count` classes? One output can tell two classes apart. */
 bool model_tells_classes(const cornu_model *m, int64_t count);
-/* The loss of the first output. */
+/* The loss of the first output that has one. */
 static inline const loss *model_loss(const cornu_model *m)
 {
-    return &m->outputs[0].loss;
+    int output = 0;
+    while (output < m->output_count - 1 && !m->outputs[output].has_loss)
+        output++;
+    return &m->outputs[output].loss;
 }
 /* Has a loss another weight than 1? */
 static inline bool model_weighs_losses(const cornu_model *m)
@@ -364,7 +372,8 @@ static inline const shape *model_output_shape(const cornu_model *m, int output)
 {
     return &m->nodes[m->outputs[output].node].out;
 }
-/* The shape of one output's target: of class numbers the last dimension is 1. */
+/* The shape of one output's target: of class numbers the last dimension is 1; without a target it
+   has no elements. */
 shape model_target_shape(const cornu_model *m, int output);
 /* The activation after the last weights of the first output: softmax, ..., linear without one. */
 activation_kind model_output_activation(const cornu_model *m);

@@ -116,6 +116,12 @@ static bool keeps_statistics(const cornu_model *m, const layer *l)
     return false;
 }
 
+/* Does the step need this output? Training needs those that are compared with a target. */
+static bool needs_output(const step_builder *b, const model_output *o)
+{
+    return b->plan->mode != PLAN_TRAIN || o->target != TARGET_NONE;
+}
+
 /* Find the nodes that the step computes. A model within the model may have outputs that nothing
    reads: what leads to them alone is left out but, as in Keras, not what has statistics of the
    training. */
@@ -125,7 +131,9 @@ static void find_needed(const step_builder *b, bool *needed)
     for (int i = 0; i < m->node_count; i++)
         needed[i] = b->options->whole ||
                     (b->plan->mode == PLAN_TRAIN && keeps_statistics(m, m->nodes[i].layer));
-    model_find_needed(m, needed);
+    for (int i = 0; i < m->output_count; i++)
+        needed[m->outputs[i].node] |= needs_output(b, &m->outputs[i]);
+    model_find_before(m, needed);
 }
 
 /* Add the operations of the needed nodes; `outputs` become their tensors. */
@@ -171,8 +179,9 @@ static cornu_status add_output(step_builder *b, const tensor_ref *outputs)
 
 /* One output of the model, with what it is compared with. */
 typedef struct goal {
-    int number; /* of the output */
-    const loss *loss;
+    int number;       /* of the output */
+    bool further;     /* an output before it has a loss */
+    const loss *loss; /* NULL: none */
     tensor_ref output, target, weight;
 } goal;
 
@@ -217,7 +226,7 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     o.in[1] = g->target;
     o.in[2] = g->weight;
     o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
-    o.a.loss.further = g->number > 0;
+    o.a.loss.further = g->further;
     o.a.loss.weight = (float)p->model->outputs[g->number].weight;
     o.a.loss.slot = loss_slot(p->model, g->number);
     if (p->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
@@ -229,12 +238,12 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
 {
     plan *p = b->plan;
     const cornu_model *m = p->model;
-    const loss_kind *l = loss_kind_of(g->loss->id);
+    const loss_kind *l = g->loss ? loss_kind_of(g->loss->id) : NULL;
     for (int i = 0; i < m->metric_count; i++) {
         const metric_kind *k = metric_kind_of(m->metrics[i].id);
         if (m->metrics[i].output != g->number || m->metrics[i].of_loss)
             continue;
-        if (k->sparse != l->sparse)
+        if (l && k->sparse != l->sparse)
             return status_fail(CORNU_INVALID,
                                "metrics: found %s, which takes %s; the loss %s takes %s", k->name,
                                k->sparse ? "class numbers" : "one-hot targets", l->name,
@@ -252,33 +261,41 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
 }
 
 /* Set the goal's target and weight where they are slices of GATHER's rows: of several outputs. */
-static cornu_status take_row(step_builder *b, int64_t *target_at, int64_t *weight_at, goal *g)
+static cornu_status take_row(step_builder *b, int64_t *target_at, goal *g)
 {
     const cornu_model *m = b->plan->model;
+    int64_t at = target_count(m) + g->number; /* of the weight */
     const shape s = model_target_shape(m, g->number);
     const shape one = {.rank = 0};
     b->node = &m->nodes[m->outputs[g->number].node];
-    TRY(take_slice(b, b->plan->target, &s, target_at, &g->target));
-    if (b->plan->weighted != WEIGHTS_OF_OUTPUTS)
-        return CORNU_OK;
-    return take_slice(b, b->plan->target, &one, weight_at, &g->weight);
+    if (shape_elements(&s) > 0)
+        TRY(take_slice(b, b->plan->target, &s, target_at, &g->target));
+    if (b->plan->weighted == WEIGHTS_OF_OUTPUTS && g->loss)
+        return take_slice(b, b->plan->target, &one, &at, &g->weight);
+    return CORNU_OK;
 }
 
-/* The loss and the metrics of each output; the targets of several are slices of GATHER's rows. */
+/* The loss and the metrics of each output that has them; the targets of several are slices of
+ * GATHER's rows. */
 static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;
-    int64_t target_at = 0, weight_at = target_count(m);
+    int64_t target_at = 0;
+    bool further = false;
     for (int i = 0; i < m->output_count; i++) {
+        const bool has_loss = m->outputs[i].has_loss;
         goal g = {.number = i,
-                  .loss = &m->outputs[i].loss,
+                  .further = further,
+                  .loss = has_loss ? &m->outputs[i].loss : NULL,
                   .output = outputs[m->outputs[i].node],
                   .target = b->plan->target,
                   .weight = b->plan->ops[0].out[2]}; /* of GATHER */
         if (m->output_count > 1)
-            TRY(take_row(b, &target_at, &weight_at, &g));
-        TRY(add_loss(b, &g));
+            TRY(take_row(b, &target_at, &g));
+        if (has_loss)
+            TRY(add_loss(b, &g));
         TRY(add_metrics(b, &g));
+        further |= has_loss;
     }
     return CORNU_OK;
 }
@@ -377,13 +394,15 @@ cornu_status plan_finish(plan *p)
     return CORNU_OK;
 }
 
-/* A variable is trained if an output of the model depends on it. */
+/* A variable is trained if the loss of an output depends on it. */
 static cornu_status find_trained(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
     bool *needed;
     TRY(memory_new((size_t)m->node_count, sizeof *needed, "plan", &needed));
-    model_find_needed(m, needed);
+    for (int i = 0; i < m->output_count; i++)
+        needed[m->outputs[i].node] |= m->outputs[i].has_loss;
+    model_find_before(m, needed);
     for (int i = 0; i < m->node_count; i++) {
         const layer *l = m->nodes[i].layer;
         for (int k = l->first_variable; needed[i] && k < l->first_variable + l->weight_count; k++)

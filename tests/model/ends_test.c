@@ -71,6 +71,41 @@ static void one_loss_is_that_of_all_outputs(void **state)
     cornu_model_close(m);
 }
 
+static void an_output_may_have_no_loss(void **state)
+{
+    (void)state;
+    static const char *const sections[] = {
+        COMPILED("loss: [null, mse]"),
+        COMPILED("loss: {price: mse, kind: null}, metrics: {kind: [mae, accuracy]}"),
+        COMPILED("loss: [null, mse], metrics: [[sparse_categorical_accuracy, accuracy], [mae]]"),
+    };
+    static const target_kind targets[] = {TARGET_NONE, TARGET_VALUES, TARGET_CLASSES};
+    static const int64_t counts[] = {0, 5, 1};
+    static const int metrics[] = {0, 2, 3};
+    static const char *const accuracies[] = {"", "CategoricalAccuracy",
+                                             "SparseCategoricalAccuracy"};
+    for (int i = 0; i < 3; i++) {
+        cornu_end_info info = {.size = sizeof info};
+        cornu_model *m = make_model(sections[i]);
+        char *json;
+        assert_true(!m->outputs[0].has_loss && m->outputs[1].has_loss);
+        assert_int_equal(m->outputs[0].target, targets[i]);
+        assert_int_equal(m->metric_count, metrics[i]); /* the one loss is `loss` */
+        for (int k = 0; k < m->metric_count; k++)
+            assert_false(m->metrics[k].of_loss);
+        if (i > 0)
+            assert_string_equal(metric_kind_of(m->metrics[1].id)->class_name, accuracies[i]);
+        must(cornu_model_output(m, 0, &info));
+        assert_int_equal(info.target_count, counts[i]);
+        assert_true(info.classes == (i == 2));
+        must(cornu_model_compile_config(m, &json));
+        must(cornu_model_compile(m, json));
+        assert_true(!m->outputs[0].has_loss && m->outputs[0].target == targets[i]);
+        cornu_free(json);
+        cornu_model_close(m);
+    }
+}
+
 static void ends_and_compile_section_survive_keras_json(void **state)
 {
     (void)state;
@@ -203,7 +238,9 @@ static void wrong_ends_are_refused_by_name(void **state)
         {COMPILED("loss: {kind: mse, prize: mse}"),
          "loss.prize: found no output of this name; the model has kind, price"},
         {COMPILED("loss: {kind: mse}"), "found no loss of the output price"},
-        {COMPILED("loss: [mse, null]"), "found no loss of the output price"},
+        {COMPILED("loss: [null, null]"), "loss: found no loss; expected that of at least one"},
+        {COMPILED("loss: [null, mse], metrics: [[mae, sparse_categorical_accuracy], []]"),
+         "sparse_categorical_accuracy wants class numbers as targets, but the output's are one"},
         {COMPILED("loss: mse, loss_weights: 2"), "loss_weights: found one value"},
         {COMPILED("loss: mse, loss_weights: [1]"), "found 1 loss_weights; expected 2"},
         {COMPILED("loss: mse, loss_weights: {prize: 1}"), "loss_weights.prize: found no output"},
@@ -222,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_and_outputs_have_the_order_of_the_recipe),
         cmocka_unit_test(each_output_has_its_loss_weight_and_metrics),
+        cmocka_unit_test(an_output_may_have_no_loss),
         cmocka_unit_test(one_loss_is_that_of_all_outputs),
         cmocka_unit_test(ends_and_compile_section_survive_keras_json),
         cmocka_unit_test(a_map_of_ends_has_the_order_of_its_keys),

@@ -41,6 +41,9 @@ WRONG = [
     ("a batch of the stream: found other targets or weights",
      lambda m: m.fit((([A, B], [Y, Z], w) for w in ([np.ones(6), None], np.ones(6))), verbose=0)),
     ("found no output of this name", lambda m: m.compile("sgd", loss={"kind": "mse", "prize": "mse"})),
+    ("found no loss of the output price; expected one for each output, or null",
+     lambda m: m.compile("sgd", loss={"kind": "mse"})),
+    ("found no loss; expected that of at least one output", lambda m: m.compile("sgd", loss=[None, None])),
     ("found 1 loss_weights; expected 2", lambda m: m.compile("sgd", loss="mse", loss_weights=[1])),
     ("found 1 entries; expected 2", lambda m: m.compile("sgd", loss="mse", metrics=["mae"])),
 ]
@@ -72,6 +75,29 @@ def test_metrics_names_are_in_the_order_of_evaluates_list():
     assert dict(zip(names, values)) == scores
     assert abs(scores["loss"] - scores["kind_loss"] - scores["price_loss"]) < 1e-6
     assert abs(scores["kind_mse"] - scores["kind_loss"]) < 1e-6
+
+
+def test_an_output_without_a_loss_needs_no_targets():
+    model, x = two_towers(), [A, B]
+    model.compile("sgd", loss=["sparse_categorical_crossentropy", None])
+    assert model.metrics_names == ["loss"]
+    loss = model.evaluate(x, Y, verbose=0)
+    for y in ([Y], [Y, None], {"kind": Y}, {"kind": Y, "price": None}, [Y, Z], [Y, np.ones((6, 9))], Y.tolist()):
+        assert model.evaluate(x, y, verbose=0) == loss
+    for y, text in (([Y, Z[:5]], r"\['price'\]: found targets of shape \(5, 1\); expected 6 samples, or None"),
+                    ([None, Z], r"\['kind'\]: found None; expected targets"), ([Y, Z, Z], "found 3 things"),
+                    ({"price": Z}, "found nothing for the output 'kind'"), ({"kind": Y, "prize": Z}, "found 'prize'")):
+        with pytest.raises(ValueError, match=text):
+            model.fit(x, y, verbose=0)
+    weighted = [model.evaluate(x, [Y], sample_weight=w, verbose=0)
+                for w in (np.arange(6), [np.arange(6)], [np.arange(6), None], {"kind": np.arange(6)})]
+    assert weighted == weighted[:1] * 4 != [loss] * 4
+    model.compile("sgd", loss=[None, "mse"], metrics=[["sparse_categorical_accuracy"], ["mse"]])
+    assert model.metrics_names == ["loss", "kind_sparse_categorical_accuracy", "price_mse"]
+    scores = model.evaluate(x, [Y, Z], verbose=0)
+    assert scores[0] == pytest.approx(scores[2]) and (scores[1] * 6) % 1 == pytest.approx(0)
+    with pytest.raises(ValueError, match="found 1 things; expected an array for each of the model's 2 outputs"):
+        model.evaluate(x, [Z], verbose=0)
 
 
 def test_one_output_takes_a_weight_of_its_loss():

@@ -687,6 +687,45 @@ static void several_inputs_and_targets_are_parts_of_the_rows_of_samples(void **s
     cornu_model_close(model);
 }
 
+/* Is there an operation of this layer? */
+static bool computes(const plan *p, op_kind kind, const char *name)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == kind && strcmp(p->ops[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void an_output_without_a_loss_is_not_trained(void **state)
+{
+    (void)state;
+    static const char *const compiles[] = {"loss: [null, mse, mae]",
+                                           "loss: [null, mse, mae], metrics: {b: mse}"};
+    for (int i = 0; i < 2; i++) {
+        char yaml[512];
+        int at;
+        snprintf(yaml, sizeof yaml,
+                 "model: {input: [4], layers: [{Dense: {units: 3, name: a}}, "
+                 "{Dense: {units: 2, name: b}}, {Dense: {units: 2, inputs: a, name: c}}], "
+                 "outputs: [b, a, c]}\ncompile: {optimizer: sgd, %s}",
+                 compiles[i]);
+        cornu_model *model = net_model(yaml);
+        plan *p = build(model, PLAN_TRAIN, 2);
+        assert_int_equal(p->tensors[p->target].count, 2 * (3 + 2 + 2 * i));
+        assert_int_equal(net_count(p, OP_LOSS, &at), 2);
+        assert_false(p->ops[at].a.loss.further);
+        assert_true(computes(p, OP_DENSE_FORWARD, "b") == (i == 1));
+        assert_false(computes(p, OP_DENSE_BACKWARD_WEIGHTS, "b"));
+        assert_false(computes(p, OP_UPDATE, "b/kernel"));
+        assert_true(computes(p, OP_UPDATE, "c/kernel"));
+        plan_free(p);
+        p = build(model, PLAN_EVALUATE, 2);
+        assert_true(computes(p, OP_DENSE_FORWARD, "b"));
+        plan_free(p);
+        cornu_model_close(model);
+    }
+}
+
 static void weights_of_several_outputs_are_the_last_numbers_of_the_targets(void **state)
 {
     (void)state;
@@ -865,6 +904,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_inputs_and_targets_are_parts_of_the_rows_of_samples),
+        cmocka_unit_test(an_output_without_a_loss_is_not_trained),
         cmocka_unit_test(weights_of_several_outputs_are_the_last_numbers_of_the_targets),
         cmocka_unit_test(each_output_has_a_loss_that_is_a_part_of_the_steps),
         cmocka_unit_test(what_no_output_depends_on_is_left_out),

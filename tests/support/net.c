@@ -156,7 +156,7 @@ static void fill_classes(net *n)
         const shape target = model_target_shape(n->model, output),
                     *s = model_output_shape(n->model, output);
         const int64_t count = shape_elements(&target), classes = s->dim[s->rank - 1];
-        const bool sparse = loss_kind_of(n->model->outputs[output].loss.id)->sparse;
+        const bool sparse = n->model->outputs[output].target == TARGET_CLASSES;
         for (int64_t i = 0; sparse && i < n->plan->batch * count; i++)
             n->y[i / count * row + at + i % count] = (float)(i * 7 % classes);
         at += count;

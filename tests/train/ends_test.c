@@ -526,6 +526,103 @@ static void outputs_that_nothing_reads_change_nothing(void **state)
     }
 }
 
+/* A model with an output without a loss trains as one that has not this output, and what leads to
+   that output alone stays as it is. */
+static void an_output_without_a_loss_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const fits[] = {"{shuffle: false}", "{shuffle: false, shards: 2}",
+                                       "{shuffle: false, recompute: true}"};
+    static const char *const layers =
+        "model: {input: [7], layers: [{Dense: {units: 5, activation: relu, name: h}}, "
+        "{Dense: {units: 1, name: a}}%s{Dense: {units: 1, inputs: h, name: c}}], outputs: [%sa, "
+        "c]}\ncompile: {optimizer: {adamw: {learning_rate: 0.05, weight_decay: 0.1, %s: 1}}, "
+        "loss: [%smse, mse]}\n";
+    samples s;
+    fill(&s);
+    for (int i = 0; i < 6; i++) {
+        const cornu_arrays one = arrays_of(&s, 0, SAMPLES);
+        const cornu_fit_options options = {.size = sizeof options,
+                                           .epochs = 2,
+                                           .batch = 8,
+                                           .where.threads = 1,
+                                           .section = fits[i % 3]};
+        const char *clip = i % 2 ? "clipnorm" : "clipvalue";
+        char text[1024];
+        cornu_model *all, *less;
+        cornu_data *data;
+        snprintf(
+            text, sizeof text, layers,
+            ", {Dense: {units: 4, inputs: h, name: spread}}, {BatchNormalization: {name: b}}, ",
+            "b, ", clip, "null, ");
+        expect_ok(cornu_model_parse(text, "all.yaml", &all));
+        snprintf(text, sizeof text, layers, ", ", "", clip, "");
+        expect_ok(cornu_model_parse(text, "less.yaml", &less));
+        expect_ok(cornu_model_initialize(all, 1));
+        expect_ok(cornu_model_initialize(less, 1));
+        copy_weights(less, all);
+        int64_t count;
+        float *spread = values_of(all, "spread/kernel", &count);
+        expect_ok(cornu_data_in_place(&one, NULL, &data));
+        expect_ok(cornu_fit(all, data, &options, NULL));
+        expect_ok(cornu_fit(less, data, &options, NULL));
+        cornu_data_close(data);
+        for (int k = 0; k < less->weight_count; k++) {
+            const variable *v = &less->variables[k];
+            float *values = values_of(all, v->name, &count);
+            assert_memory_equal(values, v->value, (size_t)count * sizeof *values);
+            free(values);
+        }
+        float *after = values_of(all, "spread/kernel", &count);
+        assert_memory_equal(after, spread, (size_t)count * sizeof *after);
+        free(after);
+        free(spread);
+        float *mean = values_of(all, "b/moving_mean", &count);
+        assert_true(mean[0] > 0 || mean[0] < 0);
+        free(mean);
+        cornu_model_close(less);
+        cornu_model_close(all);
+    }
+}
+
+static void an_output_without_a_loss_has_no_target_but_a_weight(void **state)
+{
+    (void)state;
+    samples s;
+    cornu_model *m = two_towers();
+    cornu_data *data;
+    cornu_scores scores[2] = {{.size = sizeof *scores}, {.size = sizeof *scores}};
+    fill(&s);
+    expect_ok(cornu_model_compile(m, "{optimizer: sgd, loss: [sparse_categorical_crossentropy, "
+                                     "null], metrics: [[accuracy], null]}"));
+    cornu_arrays all = arrays_of(&s, 0, SAMPLES);
+    all.targets = s.kind;
+    all.target_size = 1;
+    all.weights = s.weights[0];
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_ok(cornu_evaluate(m, data, NULL, &scores[0]));
+    cornu_data_close(data);
+    assert_int_equal(scores[0].count, 2);
+    assert_string_equal(scores[0].name[1], "kind_accuracy");
+    float rows[SAMPLES][3];
+    const float *const arrays[] = {s.kind, s.weights[0], s.weights[1]};
+    expect_ok(cornu_rows_join(arrays, (int64_t[]){1, 1, 1}, 3, SAMPLES, rows[0]));
+    all.weights = NULL;
+    all.targets = rows[0];
+    all.target_size = 3;
+    all.output_weights = 2;
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_ok(cornu_evaluate(m, data, NULL, &scores[1]));
+    assert_memory_equal(scores[0].value, scores[1].value, 2 * sizeof *scores[0].value);
+    cornu_data_close(data);
+    all = arrays_of(&s, 0, SAMPLES);
+    expect_ok(cornu_data_from_arrays(&all, NULL, &data));
+    expect_status(cornu_evaluate(m, data, NULL, &scores[1]), CORNU_INVALID);
+    expect_message("2 outputs, kind (1): expected an array for each (in C, rows of 1 numbers)");
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
 static void other_data_are_refused_by_name(void **state)
 {
     (void)state;
@@ -569,6 +666,8 @@ int main(void)
         cmocka_unit_test(long_names_of_outputs_stay_apart),
         cmocka_unit_test(many_metrics_are_all_told),
         cmocka_unit_test(outputs_that_nothing_reads_change_nothing),
+        cmocka_unit_test(an_output_without_a_loss_changes_nothing),
+        cmocka_unit_test(an_output_without_a_loss_has_no_target_but_a_weight),
         cmocka_unit_test(other_data_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@ from typing import Iterator
 import numpy as np
 
 from .. import _cornu
-from ._native_data import arrays_by_name, numbers_of, rows_of, targets_of
+from ._native_data import arrays_by_name, arrays_of_outputs, has_arrays, numbers_of, rows_of, targets_of
 
 AHEAD = 10  # batches that wait for the training, as Keras's max_queue_size
 
@@ -82,19 +82,13 @@ def targets_and_weights(model, y, weights, count: int, what: str) -> tuple:
     ends = model._handle.ends()[1]
     y = targets_of(model._handle, y, count, f"{what}: y")
     what = f"{what}: sample_weight"
-    if isinstance(weights, dict) or len(ends) > 1 and _has_arrays(weights):
-        arrays = arrays_by_name(weights, ends, what, "output")
-        if len(ends) > 1:
-            columns = [np.ones(count) if array is None else _weights_of(array, count, f"{what}[{name!r}]")
-                       for array, (name, *_) in zip(arrays, ends)]
-            return rows_of([y, *columns], what), len(ends)
-        weights = arrays[0]
+    if len(ends) > 1 and (isinstance(weights, dict) or has_arrays(weights)):
+        columns = [np.ones(count) if array is None else _weights_of(array, count, f"{what}[{name!r}]")
+                   for array, (name, *_) in zip(arrays_of_outputs(weights, ends, what), ends)]
+        return rows_of([y, *columns], what), len(ends)
+    if isinstance(weights, dict):
+        weights = arrays_by_name(weights, ends, what, "output")[0]
     return y, None if weights is None else _weights_of(weights, count, what)
-
-
-def _has_arrays(value) -> bool:
-    """Is it a list of arrays, not of numbers?"""
-    return isinstance(value, (list, tuple)) and any(one is None or np.ndim(one) > 0 for one in value)
 
 
 def _weights_of(weights, count: int, what: str) -> np.ndarray:

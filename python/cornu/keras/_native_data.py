@@ -100,6 +100,25 @@ def arrays_by_name(values, ends: list, what: str, kind: str) -> list:
     return list(values)
 
 
+def has_arrays(value) -> bool:
+    """Is it a list of arrays, not of numbers?"""
+    return isinstance(value, (list, tuple)) and any(one is None or np.ndim(one) > 0 for one in value)
+
+
+def arrays_of_outputs(values, ends: list, what: str) -> list:
+    """One array for each of several outputs, of a list or a dictionary. As in Keras, those without a loss (and metrics) may
+    be left out, or be None."""
+    wanted = [end for end in ends if end[2]]
+    if isinstance(values, dict):
+        return arrays_by_name({**{name: None for name, _, size, *_ in ends if not size}, **values}, ends, what, "output")
+    if len(wanted) == 1 and not has_arrays(values):
+        values = [values]
+    if not isinstance(values, (list, tuple)) or len(values) != len(wanted):
+        return arrays_by_name(values, ends, what, "output")
+    given = iter(values)
+    return [next(given) if size else None for _, _, size, *_ in ends]
+
+
 def rows_of(arrays: list[np.ndarray], what: str) -> np.ndarray:
     """The arrays of several inputs or outputs as the library takes them: one after another in each row."""
     counts = {len(array) for array in arrays}
@@ -109,8 +128,16 @@ def rows_of(arrays: list[np.ndarray], what: str) -> np.ndarray:
 
 
 def _target_of(array, size: int, classes: bool, outputs: int, count: int, what: str) -> np.ndarray:
-    """The targets of one of several outputs."""
+    """The targets of one of several outputs; what is given to one that has no loss only has to be of as many samples."""
+    if array is None:
+        if size:
+            raise ValueError(f"{what}: found None; expected targets, as the output has a loss or metrics")
+        return np.empty((count, 0), np.float32)
     array = numbers_of(array, what)
+    if not size:
+        if array.ndim == 0 or len(array) != count:
+            raise ValueError(f"{what}: found targets of shape {array.shape}; expected {count} samples, or None")
+        return np.empty((count, 0), np.float32)
     if array.ndim == 0 or len(array) != count or array.size != count * size:
         raise ValueError(f"{what}: found targets of shape {array.shape}; expected "
                          f"{f'{size} class number(s)' if classes else (count, size)}{' a sample' if classes else ''}")
@@ -126,11 +153,10 @@ def _target_of(array, size: int, classes: bool, outputs: int, count: int, what: 
 def targets_of(handle, y, count: int, what: str) -> np.ndarray:
     """Targets as the library takes them for the model's loss: class numbers, or rows of floats."""
     ends = handle.ends()[1]
-    if isinstance(y, dict):
-        y = arrays_by_name(y, ends, what, "output")
-        y = y[0] if len(ends) == 1 else y
+    if isinstance(y, dict) and len(ends) == 1:
+        y = arrays_by_name(y, ends, what, "output")[0]
     if len(ends) > 1:
-        arrays = arrays_by_name(y, ends, what, "output")
+        arrays = arrays_of_outputs(y, ends, what)
         return rows_of([_target_of(array, size, classes, shape[-1], count, f"{what}[{name!r}]")
                         for array, (name, shape, size, classes) in zip(arrays, ends)], what)
     if isinstance(y, (list, tuple)) and len(y) == 1 and np.ndim(y[0]) > 0 and len(y[0]) == count:

@@ -440,16 +440,18 @@ class Model(GraphNetwork):
         compiled = json.loads(self._handle.compile_config())
         names = [name for name, *_ in self._handle.ends()[1]]
         if len(names) > 1:
-            return ["loss", *(f"{name}_loss" for name in names),
+            losses = compiled["loss"]
+            own = [f"{name}_loss" for name, loss in zip(names, losses) if loss is not None and len(losses) - losses.count(None) > 1]
+            return ["loss", *own,
                     *sorted(f"{name}_{_metric_name(m)}" for name, of in zip(names, compiled["metrics"]) for m in of)]
         return ["loss", *map(_metric_name, compiled["metrics"])]
 
     def _in_order(self, scores: dict) -> list:
         """As Keras lists them: of several outputs the losses, then the others by name."""
-        losses = 1 + len(self._handle.ends()[1])
-        if losses == 2:
-            return list(scores.values())
-        return [*list(scores.values())[:losses], *(scores[name] for name in sorted(list(scores)[losses:]))]
+        own = {f"{name}_loss" for name, *_ in self._handle.ends()[1]}
+        names = list(scores)
+        losses = 1 + sum(name in own for name in names)
+        return [scores[name] for name in (names if len(own) == 1 else [*names[:losses], *sorted(names[losses:])])]
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, return_dict=False, **kwargs):
         """One optimizer step; returns the batch's loss and metrics before it. With tf.keras 2's reset_metrics=False returns
