@@ -176,10 +176,9 @@ static cornu_status add_metric(const doc *at, const metric *added, compilation *
                         "found more than %d metrics; expected at most that many, of which each "
                         "of several outputs has one for its loss",
                         MODEL_METRICS_MAX);
-    for (int i = 0; i < c->metric_count; i++)
-        if (strcmp(metric_name(added), metric_name(&c->metrics[i])) == 0)
-            return doc_fail(at, "found %s twice; expected different metrics", metric_name(added));
-    c->metrics[c->metric_count++] = *added;
+    c->metrics[c->metric_count] = *added;
+    metric_show_number(&c->metrics[c->metric_count], c->metrics, c->metric_count);
+    c->metric_count++;
     return CORNU_OK;
 }
 
@@ -197,14 +196,14 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
     return add_metric(at, &added, c);
 }
 
-/* The metrics of one output: one, or a list of them. */
+/* The metrics of one output: one, or a list of them, which Keras allows to be in lists, too. */
 static cornu_status read_output_metrics(const cornu_model *m, const doc *d, int output,
                                         compilation *c)
 {
     if (d->type != DOC_LIST)
         return read_metric(m, d, output, c);
     for (int i = 0; i < d->count; i++)
-        TRY(read_metric(m, d->items[i], output, c));
+        TRY(read_output_metrics(m, d->items[i], output, c));
     return CORNU_OK;
 }
 

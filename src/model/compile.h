@@ -114,7 +114,7 @@ typedef struct metric_kind {
     bool is_loss; /* lower is better */
 } metric_kind;
 
-enum { METRIC_NAME_SIZE = 64, METRIC_SHOWN_SIZE = 272 };
+enum { METRIC_NAME_SIZE = 64, METRIC_SHOWN_SIZE = 288 };
 
 typedef struct metric {
     metric_id id;
@@ -123,17 +123,21 @@ typedef struct metric {
     int64_t k;        /* top-k */
     bool is_accuracy; /* the user wrote "accuracy" or "acc", and sees that name */
     char name[METRIC_NAME_SIZE];   /* the user's own name for it; "": none */
-    char shown[METRIC_SHOWN_SIZE]; /* OUTPUT_name in models of several outputs; else "" */
+    char shown[METRIC_SHOWN_SIZE]; /* OUTPUT_name of several outputs, name_1 of a further one; else
+                                      "" */
 } metric;
 
 const metric_kind *metric_kind_of(metric_id id);
 /* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that; of
-   several outputs with the output's before it. */
+   several outputs with the output's before it, of several of the same name with a number. */
 const char *metric_name(const metric *m);
 /* The metric of an output's loss. */
 metric metric_of_loss(const loss *l, int output);
 /* Set the shown name of a metric of a model of several outputs. */
 void metric_show_output(metric *m, const char *output);
+/* Set the shown name of a further metric of the name that is shown now: NAME_1, NAME_2, ... until
+   `others` have no such name. */
+void metric_show_number(metric *m, const metric *others, int count);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
    number of outputs and whether the loss is sparse, as Keras chooses. */
 cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);

@@ -35,6 +35,22 @@ void metric_show_output(metric *m, const char *output)
     snprintf(m->shown, sizeof m->shown, "%s_%s", output, bare_name(m));
 }
 
+static bool is_taken(const char *name, const metric *others, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, metric_name(&others[i])) == 0)
+            return true;
+    return false;
+}
+
+void metric_show_number(metric *m, const metric *others, int count)
+{
+    char name[METRIC_SHOWN_SIZE];
+    snprintf(name, sizeof name, "%s", metric_name(m));
+    for (int i = 1; is_taken(metric_name(m), others, count); i++)
+        snprintf(m->shown, sizeof m->shown, "%.272s_%d", name, i);
+}
+
 static const config_field plain_fields[] = {
     OPTION_ELSEWHERE("name"),
     OPTION_DTYPE,

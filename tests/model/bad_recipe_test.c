@@ -121,10 +121,6 @@ static const struct {
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [acuracy]}"),
      "compile.metrics[0]: unknown metric \"acuracy\"; did you mean accuracy?"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: accuracy}"), "expected a list of at most 64"},
-    {COMPILE("{optimizer: sgd, loss: mse, metrics: [accuracy, accuracy]}"), "accuracy twice"},
-    {COMPILE("{optimizer: sgd, loss: mse, metrics: [accuracy, {categorical_accuracy: {name: "
-             "accuracy}}]}"),
-     "compile.metrics[1]: found accuracy twice"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: loss}}]}"),
      "compile.metrics[0].accuracy.name: found \"loss\"; expected 1 to 63|another column"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: \"a,b\"}}]}"),

@@ -314,6 +314,25 @@ static void a_name_of_its_own_is_kept(void **state)
     assert_string_equal(metric_name(&plain), "sparse_categorical_accuracy");
 }
 
+static void metrics_of_the_same_name_are_numbered(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "model: {input: [4], layers: [{Dense: {units: 3}}]}\ncompile: {optimizer: sgd, loss: mse, "
+        "metrics: [mae, [mse, mae], {MeanSquaredError: {name: mae}}, {mse: {name: mae_1}}]}\n");
+    static const char *const names[] = {"mae", "mse", "mae_1", "mae_2", "mae_1_1"};
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(m->metric_count, 5);
+        for (int i = 0; i < 5; i++)
+            assert_string_equal(metric_name(&m->metrics[i]), names[i]);
+        char *json;
+        must(cornu_model_compile_config(m, &json));
+        must(cornu_model_compile(m, json));
+        cornu_free(json);
+    }
+    cornu_model_close(m);
+}
+
 static void a_loss_is_a_metric_by_each_of_its_names(void **state)
 {
     (void)state;
@@ -366,6 +385,7 @@ int main(void)
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
         cmocka_unit_test(top_k_takes_k),
         cmocka_unit_test(a_name_of_its_own_is_kept),
+        cmocka_unit_test(metrics_of_the_same_name_are_numbered),
         cmocka_unit_test(a_loss_is_a_metric_by_each_of_its_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

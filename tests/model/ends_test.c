@@ -247,7 +247,6 @@ static void wrong_ends_are_refused_by_name(void **state)
         {COMPILED("loss: mse, loss_weights: [1, x]"), "loss_weights[1]: found \"x\""},
         {COMPILED("loss: mse, metrics: [mae]"), "metrics: found 1 entries; expected 2"},
         {COMPILED("loss: mse, metrics: {prize: mae}"), "metrics.prize: found no output"},
-        {COMPILED("loss: mse, metrics: {price: [mae, mae]}"), "found price_mae twice"},
         {COMPILED("loss: categorical_crossentropy"), "needs at least 2 outputs, found 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -77,6 +77,18 @@ def test_metrics_names_are_in_the_order_of_evaluates_list():
     assert abs(scores["kind_mse"] - scores["kind_loss"]) < 1e-6
 
 
+def test_metrics_of_one_name_are_numbered():
+    model = two_towers()
+    model.compile("sgd", loss="mse", metrics=[["mse", "mae", "mse"], ["mae"]])
+    names = ["loss", "kind_loss", "price_loss", "kind_mae", "kind_mse", "kind_mse_1", "price_mae"]
+    assert model.metrics_names == names
+    values = model.evaluate([A, B], [np.eye(4)[Y], Z], verbose=0)
+    assert dict(zip(names, values)) == model.evaluate([A, B], [np.eye(4)[Y], Z], verbose=0, return_dict=True)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", loss="mse", metrics=[["mae", "mae"], "mae"])
+    assert model.metrics_names == ["loss", "mae", "mae_1", "mae_2"] and len(set(model.evaluate(A, Z, verbose=0)[1:])) == 1
+
+
 def test_an_output_without_a_loss_needs_no_targets():
     model, x = two_towers(), [A, B]
     model.compile("sgd", loss=["sparse_categorical_crossentropy", None])

@@ -1,6 +1,7 @@
 """keras.models: Model and Sequential."""
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -77,6 +78,20 @@ def _plain_metrics(of_output):
     if of_output is None:
         return None
     return [_plain_metric(m) for m in (of_output if isinstance(of_output, (list, tuple)) else [of_output])]
+
+
+def _flat(values) -> list:
+    """The values of a list, and of lists within it."""
+    return [one for value in values for one in (_flat(value) if isinstance(value, (list, tuple)) else [value])]
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """As the library calls metrics whose name another has before them."""
+    seen: list[str] = []
+    for name in names:
+        forms = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(1)))
+        seen.append(next(form for form in forms if form not in seen))
+    return seen
 
 
 def _metric_name(metric) -> str:
@@ -175,7 +190,7 @@ class Model(GraphNetwork):
         if isinstance(metrics, dict) and not several:
             metrics = [m for value in metrics.values() for m in (value if isinstance(value, (list, tuple)) else [value])]
         if not several:
-            metrics = [metrics] if isinstance(metrics, str) else list(metrics or [])
+            metrics = [metrics] if isinstance(metrics, str) else _flat(metrics or [])
         self.optimizer = optimizers_module.get(optimizer)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer),
@@ -443,8 +458,8 @@ class Model(GraphNetwork):
             losses = compiled["loss"]
             own = [f"{name}_loss" for name, loss in zip(names, losses) if loss is not None and len(losses) - losses.count(None) > 1]
             return ["loss", *own,
-                    *sorted(f"{name}_{_metric_name(m)}" for name, of in zip(names, compiled["metrics"]) for m in of)]
-        return ["loss", *map(_metric_name, compiled["metrics"])]
+                    *sorted(_numbered([f"{name}_{_metric_name(m)}" for name, of in zip(names, compiled["metrics"]) for m in of]))]
+        return ["loss", *_numbered([_metric_name(m) for m in compiled["metrics"]])]
 
     def _in_order(self, scores: dict) -> list:
         """As Keras lists them: of several outputs the losses, then the others by name."""

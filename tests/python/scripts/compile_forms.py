@@ -17,6 +17,10 @@ forms = {
                             run_eagerly=False, jit_compile=False),
     "configurations": dict(optimizer={"class_name": "SGD", "config": {"learning_rate": 0.5}},
                            loss="sparse_categorical_crossentropy"),
+    "twice": dict(optimizer="sgd", loss="sparse_categorical_crossentropy",
+                  metrics=["accuracy", "accuracy", metrics.SparseTopKCategoricalAccuracy(2, name="accuracy")]),
+    "lists in a list": dict(optimizer="sgd", loss="sparse_categorical_crossentropy",
+                            metrics=[["accuracy", "sparse_categorical_crossentropy"]]),
     "the default": dict(loss="sparse_categorical_crossentropy"),
 }
 

@@ -11,3 +11,6 @@ model.compile(keras.optimizers.SGD(0.01), ["mse", "mae", "mse"], metrics=[["mae"
 history = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0, validation_split=1 / 3)
 results = {"history": dict(sorted(history.history.items())), "evaluate": model.evaluate(x, y, verbose=0),
            "by name": model.evaluate(x, y, verbose=0, return_dict=True), "on batch": model.train_on_batch(x, y)}
+model.compile(keras.optimizers.SGD(0.01), "mse", metrics={"second": ["mae", "mse", "mae", "mae"]})
+results["twice"] = model.evaluate(x, y, verbose=0, return_dict=True)
+results["twice in order"] = model.evaluate(x, y, verbose=0)
