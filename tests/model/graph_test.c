@@ -60,6 +60,8 @@ static void wrong_graphs_are_refused_with_the_layer(void **state)
          "dot (Dot): found axes 4 for input (None, 6, 6, 4); expected 1 to 3, or -3 to -1"},
         {NETWORK(BLOCK "    - Dot: {inputs: [inner, shortcut], axes: [3, 1]}\n"),
          "with 4 elements along axis 3 and 6 along axis 1; expected equal numbers"},
+        {NETWORK(BLOCK "    - Dot: {inputs: [inner, shortcut], axes: [1, 3]}\n"),
+         "with 6 elements along axis 1 and 4 along axis 3; expected equal numbers"},
         {NETWORK(BLOCK "    - Dot: {inputs: [inner, shortcut], axes: [1, 2, 3]}\n"),
          "Dot.axes: found [1, 2, 3]; expected one or two whole numbers, such as 1 or [1, 2]"},
         {NETWORK(BLOCK "    - Dot: {inputs: [inner, shortcut]}\n"), "axes is missing|axes"},

@@ -145,6 +145,36 @@ static void dictionaries_name_inputs_and_outputs(void **state)
     cornu_model_close(m);
 }
 
+/* They stand in files' names of tensors, and in logs. */
+static void names_of_ends_are_checked(void **state)
+{
+    (void)state;
+    char longest[201], too_long[202];
+    memset(longest, 'k', 200);
+    memset(too_long, 'k', 201);
+    longest[200] = too_long[201] = 0;
+    const char *const keys[] = {longest, "a b", too_long, "", "a/b", "a\\nb"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        for (int ends = 0; ends < 2; ends++) {
+            cornu_model *m;
+            char json[4096];
+            snprintf(json, sizeof json,
+                     "{\"class_name\": \"Functional\", \"config\": {\"name\": \"f\", \"layers\": "
+                     "[" INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " DENSE3(
+                         "u", 2, "relu",
+                         ", \"name\": \"u\"" FROM3(
+                             "in")) "], \"input_layers\": {\"%s\": [\"in\", 0, 0]}, "
+                                    "\"output_layers\": {\"%s\": [\"u\", 0, 0]}}}",
+                     ends ? "x" : keys[i], ends ? keys[i] : "y");
+            const cornu_status status = cornu_model_parse(json, "bad.json", &m);
+            assert_int_equal(status, i < 2 ? CORNU_OK : CORNU_INVALID);
+            if (status != CORNU_OK)
+                must_say(i == 5 ? "found a control character in the key; expected text"
+                                : "found key \"|\"; expected 1 to 200 characters without /");
+            cornu_model_close(m);
+        }
+}
+
 static void networks_that_do_not_hold_together_are_refused(void **state)
 {
     (void)state;
@@ -424,6 +454,7 @@ int main(void)
         cmocka_unit_test(it_is_also_read_as_a_model_section_beside_another_compile),
         cmocka_unit_test(a_functional_chain_is_read_in_any_order),
         cmocka_unit_test(dictionaries_name_inputs_and_outputs),
+        cmocka_unit_test(names_of_ends_are_checked),
         cmocka_unit_test(networks_that_do_not_hold_together_are_refused),
         cmocka_unit_test(models_of_tf_keras_2_are_read),
         cmocka_unit_test(every_workload_survives_keras_json),

@@ -77,6 +77,22 @@ static void a_deep_residual_network_needs_a_third_of_the_buffers(void **state)
     free(recipe);
 }
 
+/* Several budgets lead to the same peak here. */
+static void of_divisions_as_good_the_cheapest_is_taken(void **state)
+{
+    (void)state;
+    const plan_options options = {.mode = PLAN_TRAIN, .batch = 32};
+    char *recipe = residual_recipe(2, 16, "");
+    cornu_model *m = net_model(recipe);
+    plan *plain = built(m, options, false), *less = built(m, options, true);
+    assert_true((double)less->arena_bytes < 0.55 * (double)plain->arena_bytes);
+    assert_true(less->flops < 1.2 * plain->flops);
+    plan_free(plain);
+    plan_free(less);
+    cornu_model_close(m);
+    free(recipe);
+}
+
 /* Also where operations do not stand in a line: no division is worse than none. */
 static void random_networks_need_no_more_memory(void **state)
 {
@@ -367,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deep_residual_network_needs_a_third_of_the_buffers),
+        cmocka_unit_test(of_divisions_as_good_the_cheapest_is_taken),
         cmocka_unit_test(random_networks_need_no_more_memory),
         cmocka_unit_test(a_sum_of_very_many_inputs_is_divided_soon),
         cmocka_unit_test(only_training_recomputes),
