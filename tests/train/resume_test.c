@@ -294,6 +294,27 @@ static void more_epochs_go_on_and_none_left_says_so(void **state)
     cornu_data_close(data);
 }
 
+static void what_was_asked_for_beside_the_recipe_is_resumed(void **state)
+{
+    (void)state;
+    static const char fit[] = "{epochs: 4, batch_size: 16}";
+    cornu_data *data = runs_data(TRAIN, 0);
+    const cornu_fit_options nothing = {.size = sizeof nothing}, asked = {.size = sizeof asked,
+                                                                         .epochs = 3,
+                                                                         .batch = 8,
+                                                                         .steps_per_epoch = 4,
+                                                                         .seed = 7};
+    run whole = train(runs_model(LAYERS, COMPILE, fit), data, 0, asked);
+    run part = train(runs_model(LAYERS, COMPILE, fit), data, 5, asked);
+    close_run(&part);
+    part = train(NULL, data, 0, nothing);
+    assert_string_equal(part.log, whole.log);
+    assert_true(same_bits(part.model, whole.model));
+    close_run(&part);
+    close_run(&whole);
+    cornu_data_close(data);
+}
+
 static void another_seed_batch_or_data_is_refused(void **state)
 {
     (void)state;
@@ -475,6 +496,7 @@ int main(void)
         TEST(a_stopped_model_in_memory_resumes_as_well),
         TEST(rows_after_the_saved_position_are_replaced),
         TEST(more_epochs_go_on_and_none_left_says_so),
+        TEST(what_was_asked_for_beside_the_recipe_is_resumed),
         TEST(another_seed_batch_or_data_is_refused),
         TEST(a_log_with_other_columns_is_not_continued),
         TEST(the_rate_that_a_plateau_has_reduced_is_resumed),
