@@ -79,8 +79,7 @@ static cornu_status begin_step(host_device *h, prepared *r, const step_input *in
 
 static void end_step(host_device *h, const plan *p)
 {
-    if (p->scope != SCOPE_UPDATES)
-        h->results.samples += p->batch;
+    h->results.samples += p->batch;
     if (p->target != NO_TENSOR && !isfinite(h->results.last_loss))
         h->results.not_finite = true;
 }
