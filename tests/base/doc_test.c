@@ -137,7 +137,7 @@ static void depth_and_size_are_limited(void **state)
     assert_string_equal(cornu_last_error(),
                         "f:1:65: found more than 64 levels; expected at most 64");
     assert_int_equal(doc_parse("", DOC_BYTES_MAX + 1, "f", &d), CORNU_INVALID);
-    assert_string_equal(cornu_last_error(), "f: found 1048577 bytes; expected at most 1048576");
+    assert_string_equal(cornu_last_error(), "f: found 2097153 bytes; expected at most 2097152");
 }
 
 /* libyaml compares every %TAG with all previous ones: a line that begins with one is refused

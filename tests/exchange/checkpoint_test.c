@@ -428,7 +428,7 @@ static void metadata_that_is_missing_or_wrong_is_refused(void **state)
     long_list[(4 << 20) + 1] = 0;
     entry_refused(m, "callbacks", long_list,
                   "callbacks: found 4194305 bytes; expected at most 4194304");
-    entry_refused(m, "recipe", long_list, "recipe): found 4194305 bytes; expected at most 1048576");
+    entry_refused(m, "recipe", long_list, "recipe): found 4194305 bytes; expected at most 2097152");
     free(long_list);
     cornu_model_close(m);
 }

@@ -427,13 +427,14 @@ static const config_field matmul_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status fail_matrices(const shape *x, const shape *z)
+/* Arrays have no batch. */
+static cornu_status fail_matrices(const shape *x, bool x_batch, const shape *z, bool z_batch)
 {
     char first[128], second[128];
     return status_fail(CORNU_INVALID,
                        "found operands of shapes %s and %s; expected (batch, ..., rows, n) and "
                        "(batch, ..., n, columns), or an array of two axes as one of them",
-                       shape_show(x, true, first), shape_show(z, true, second));
+                       shape_show(x, x_batch, first), shape_show(z, z_batch, second));
 }
 
 /* The array as a matrix beside x: its last two axes, if others have length 1. */
@@ -461,7 +462,7 @@ static cornu_status matmul_with_array(const matmul_config *c, layer_call *call)
     TRY(matrix_of(first ? &c->x1 : &c->x2, x, &matrix));
     const int inner = x->rank - (first ? 2 : 1);
     if (inner < 0 || x->dim[inner] != matrix.dim[first ? 1 : 0])
-        return fail_matrices(first ? &matrix : x, first ? x : &matrix);
+        return fail_matrices(first ? &matrix : x, !first, first ? x : &matrix, first);
     call->out = *x;
     call->out.dim[inner] = matrix.dim[first ? 0 : 1];
     return CORNU_OK;
@@ -478,7 +479,7 @@ static cornu_status matmul_declare(layer *l, layer_call *call)
     for (int i = 0; fits && i < x->rank - 2; i++)
         fits = x->dim[i] == z->dim[i];
     if (!fits)
-        return fail_matrices(x, z);
+        return fail_matrices(x, true, z, true);
     call->out = *x;
     call->out.dim[x->rank - 1] = z->dim[z->rank - 1];
     return CORNU_OK;

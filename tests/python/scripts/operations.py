@@ -40,6 +40,8 @@ pictures = {
     "arrays": lambda t: ops.subtract(np.full((4, 1, 1), 0.5), t * np.array([1, -2, 0.5])) / np.arange(1.0, 5)[:, None],
     "array first": lambda t: ops.maximum(np.ones((1, 4, 4, 1)), t) - ops.true_divide(np.arange(3.0), t * t + 1),
     "compared": lambda t: (t > 0) * 2.0 + (t <= np.array([0.5, 0, -0.5])) * t - ops.where(ops.not_equal(t, t), 1.0, t),
+    "chosen": lambda t: ops.where(ops.equal(t, t), t, 0.0) + ops.where(ops.greater(t, 0.1), t * t, ops.where(ops.less(-0.5, t), 3.0, t))
+    + ops.where(ops.greater_equal(t, np.array([0.3, 0, -1])), 0.0, ops.where(ops.less_equal(t, 0.0), t, 1.0)),
     "where": lambda t: ops.where([[True], [False], [True], [True]], t, ops.where(t < 0.2, t * t, np.arange(3.0))),
     "matrices": lambda t: ops.matmul(np.arange(8.0).reshape(2, 4), t @ np.array([[1, 0.5], [-1, 2], [0, 3]])),
     "padded": lambda t: ops.pad(t, [[0, 0], [1, 0], [0, 2], [0, 1]], constant_values=2.5),
