@@ -275,8 +275,8 @@ static cornu_status take_row(step_builder *b, int64_t *target_at, goal *g)
     return CORNU_OK;
 }
 
-/* The loss and the metrics of each output that has them; the targets of several are slices of
- * GATHER's rows. */
+/* The loss and the metrics of each output that has them; the targets of several outputs are slices
+   of GATHER's rows. */
 static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;

@@ -17,16 +17,17 @@ static inline size_t sample_size(sample_type type)
    numbers), one after another: then x_shape and y_shape are those of the row. */
 typedef struct sample_block {
     int64_t count;
-    shape x_shape;          /* of one sample, NHWC without N */
-    sample_type x_type;     /* SAMPLE_U8 or SAMPLE_F32 */
-    const void *x;          /* [count][x_shape] */
-    float x_scale;          /* the network sees x * x_scale */
-    shape y_shape;          /* of one target; rank 0 for class numbers */
-    sample_type y_type;     /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
-    const void *y;          /* [count][y_shape]; NULL without targets (predict) */
-    const float *weight;    /* [count]: factor of each sample's loss; NULL: 1 */
-    int64_t output_weights; /* the last numbers of y_shape that are such factors, one for the loss
-                               of each of several outputs; 0: none */
+    shape x_shape;       /* of one sample, NHWC without N */
+    sample_type x_type;  /* SAMPLE_U8 or SAMPLE_F32 */
+    const void *x;       /* [count][x_shape] */
+    float x_scale;       /* the network sees x * x_scale */
+    shape y_shape;       /* of one target; rank 0 for class numbers */
+    sample_type y_type;  /* SAMPLE_I32: class numbers 0..classes-1; SAMPLE_F32: values */
+    const void *y;       /* [count][y_shape]; NULL without targets (predict) */
+    const float *weight; /* [count]: factor of each sample's loss; NULL: 1 */
+    /* So many numbers at the end of each target are such factors, one for the loss of each of
+       several outputs; 0: none */
+    int64_t output_weights;
 } sample_block;
 
 /* What the losses of samples are multiplied by. */

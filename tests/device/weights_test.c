@@ -94,16 +94,19 @@ static void a_sample_counts_in_loss_and_gradients_as_much_as_its_weight(void **s
             check_model(net_device(d), models[i]);
 }
 
-/* Two outputs of one trunk, one with several rows a sample; the weights follow the targets. */
-static const char *const two_outputs =
+/* Three outputs of one trunk: the first has no loss, the second several rows a sample. The weights
+   follow the targets. */
+static const char *const three_outputs =
     "{model: {input: [3, 6], layers: [{Dense: {units: 4, activation: tanh, name: trunk}}, "
     "{Dense: {units: 3, activation: softmax, name: kind}}, "
-    "{Flatten: {inputs: trunk}}, {Dense: {units: 2, name: size}}], outputs: [kind, size]}, "
-    "compile: {optimizer: sgd, loss: [sparse_categorical_crossentropy, mean_squared_error], "
-    "metrics: [[accuracy], []]}}";
-static const float weights_of_each[BATCH][2] = {{0.5f, 2}, {1, 0}, {0, 1.25f}, {3, 0.75f}, {2, 2}};
+    "{Flatten: {inputs: trunk}}, {Dense: {units: 2, name: size}}, {Dense: {units: 2, inputs: "
+    "flatten, name: rest}}], outputs: [rest, kind, size]}, "
+    "compile: {optimizer: sgd, loss: [null, sparse_categorical_crossentropy, mean_squared_error], "
+    "metrics: [[mae], [accuracy], []]}}";
+static const float weights_of_each[BATCH][3] = {
+    {9, 0.5f, 2}, {9, 1, 0}, {9, 0, 1.25f}, {9, 3, 0.75f}, {9, 2, 2}};
 
-static net *open_two_outputs(cornu_model *m, const char *device)
+static net *open_three_outputs(cornu_model *m, const char *device)
 {
     const plan_options options = {.mode = PLAN_TRAIN,
                                   .batch = BATCH,
@@ -111,10 +114,10 @@ static net *open_two_outputs(cornu_model *m, const char *device)
                                   .scope = SCOPE_GRADIENTS};
     net *n = net_open(m, device, &options);
     const int64_t row = n->y_count / BATCH;
-    assert_int_equal(row, 3 + 2 + 2);
+    assert_int_equal(row, 2 + 3 + 2 + 3);
     for (int i = 0; i < BATCH; i++)
-        memcpy(n->y + (i + 1) * row - 2, weights_of_each[i], sizeof weights_of_each[i]);
-    n->samples.output_weights = 2;
+        memcpy(n->y + (i + 1) * row - 3, weights_of_each[i], sizeof weights_of_each[i]);
+    n->samples.output_weights = 3;
     return n;
 }
 
@@ -122,15 +125,15 @@ static void a_sample_counts_in_each_outputs_loss_as_much_as_its_weight_there(voi
 {
     (void)state;
     for (int d = 0; net_device(d); d++) {
-        cornu_model *m = net_model(two_outputs);
-        net *n = open_two_outputs(m, net_device(d));
+        cornu_model *m = net_model(three_outputs);
+        net *n = open_three_outputs(m, net_device(d));
         float expected[6 * 4] = {0}, *dw, *one;
         double loss = net_run(n), expected_loss = 0;
         dw = gradient(n);
         for (int i = 0; i < BATCH * 2; i++) {
-            const float w = weights_of_each[i / 2][i % 2] / BATCH;
-            m->outputs[i % 2].weight = 1;
-            m->outputs[1 - i % 2].weight = 0;
+            const float w = weights_of_each[i / 2][1 + i % 2] / BATCH;
+            m->outputs[1 + i % 2].weight = 1;
+            m->outputs[2 - i % 2].weight = 0;
             expected_loss += (double)w * alone(m, net_device(d), n, i / 2, &one);
             for (int k = 0; k < 6 * 4; k++)
                 expected[k] += w * one[k];
