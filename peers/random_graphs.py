@@ -6,11 +6,11 @@
 Each is a Functional model of up to 20 layers, with 1 to 3 inputs and outputs, tensors that several layers read, or one layer
 twice, layers that are called twice, models within models, frozen layers, and merging layers that broadcast. The same calls
 build it in Keras and in cornu: names, layers and weights stand in the same order, both predict the same, and three steps
-of SGD, with a loss and a weight for each output, have the same losses and change the weights alike. So it is with what cornu
-opens of Keras's .keras file. Of the first `--files` graphs cornu writes .keras, .h5 and .weights.h5, which Keras loads and
-predicts the same from; cornu reads Keras's .h5 and .weights.h5, and its own .safetensors and .onnx, which onnxruntime reads,
-too. Prints a line for each
-graph that differs, and at the end the largest differences. Exit status 0: all agree."""
+of SGD, with a loss (or none) and a weight for each output, and often weights of the samples, have the same losses and change
+the weights alike. So it is with what cornu opens of Keras's .keras file. Of the first `--files` graphs cornu writes .keras,
+.h5 and .weights.h5, which Keras loads and predicts the same from; cornu reads Keras's .h5 and .weights.h5, and its own
+.safetensors and .onnx, which onnxruntime reads, too. Prints a line for each graph that differs, and at the end the largest
+differences. Exit status 0: all agree."""
 import argparse
 import collections
 import json
@@ -394,14 +394,24 @@ LOSSES = {"softmax": ("categorical_crossentropy", "sparse_categorical_crossentro
           "sigmoid": ("binary_crossentropy", "mse")}
 
 
-def losses_of(model, rng) -> list[tuple[str, float]]:
-    """A loss for each output, by the activation that gives it, and a weight."""
+def losses_of(model, rng) -> list[tuple[str | None, float]]:
+    """A loss for each output, by the activation that gives it, and a weight. Of several outputs one may have no loss."""
     found = []
     for t in model.outputs:
         activation = getattr(getattr(t._keras_history.operation, "activation", None), "__name__", None)
         choice = LOSSES.get(activation, ("mse", "mae")) if t.shape[-1] > 1 else ("mse", "mae")
         found.append((choice[rng.integers(len(choice))], float(rng.choice([1, 0.5, 2]))))
+    if len(found) > 1 and rng.random() < 0.3:
+        without = rng.integers(len(found))
+        found[without] = None, found[without][1]
     return found
+
+
+def sample_weights_of(model, rng):
+    """None, an array for all outputs, or one for each. Keras has them for outputs of one axis or two."""
+    draw = rng.integers(3) if all(len(t.shape) <= 3 for t in model.outputs) else 0
+    weights = [rng.uniform(0, 2, BATCH * STEPS).astype("float32") for _ in model.outputs]
+    return None if draw == 0 else weights[0] if draw == 1 or len(weights) == 1 else weights
 
 
 def targets_of(model, losses: list, rng) -> list[np.ndarray]:
@@ -524,10 +534,11 @@ def compare_files(model, mine, x: list, folder: str) -> None:
             same_outputs(f"{ending} read by cornu", again, expected, x)
 
 
-def train(model, x: list, y: list) -> list:
+def train(model, x: list, y: list, weights) -> list:
     scores = []
     for i in range(0, len(x[0]), BATCH):
-        scores.append(model.train_on_batch(several([a[i:i + BATCH] for a in x]), several([a[i:i + BATCH] for a in y])))
+        w = [a[i:i + BATCH] for a in weights] if isinstance(weights, list) else None if weights is None else weights[i:i + BATCH]
+        scores.append(model.train_on_batch(several([a[i:i + BATCH] for a in x]), several([a[i:i + BATCH] for a in y]), w))
     return scores
 
 
@@ -558,7 +569,9 @@ def compare(seed: int, number: int, files: bool, kinds: collections.Counter) -> 
     values, losses = give_values(model, rng), losses_of(model, rng)
     by_name = bool(rng.random() < 0.5) and len(set(model.output_names)) == len(losses)
     x = [rng.uniform(-1, 1, (BATCH * STEPS, *t.shape[1:])).astype("float32") for t in model.inputs]
-    y = targets_of(model, losses, rng)
+    y, weights = targets_of(model, losses, rng), sample_weights_of(model, rng)
+    kinds["without a loss"] += any(loss is None for loss, _ in losses)
+    kinds[f"{'no' if weights is None else 'several' if isinstance(weights, list) else 'one array of'} sample_weight"] += 1
     for keras, m in ((real, model), (ours, mine)):
         m.set_weights(values)
         compile_model(keras, m, losses, by_name)
@@ -573,10 +586,10 @@ def compare(seed: int, number: int, files: bool, kinds: collections.Counter) -> 
         if files:
             compare_files(model, mine, x, folder)
     names = [w.path for w in model.weights]
-    result = (train(model, x, y), values, model.get_weights())
+    result = (train(model, x, y, weights), values, model.get_weights())
     for what, m in [("trained", mine), *opened]:
         before = m.get_weights()
-        same_training(what, (train(m, x, y), before, m.get_weights()), result, names)
+        same_training(what, (train(m, x, y, weights), before, m.get_weights()), result, names)
 
 
 def show(config: dict, indent: str = "  ") -> str:
