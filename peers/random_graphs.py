@@ -408,8 +408,8 @@ def losses_of(model, rng) -> list[tuple[str | None, float]]:
 
 
 def sample_weights_of(model, rng):
-    """None, an array for all outputs, or one for each. Keras has them for outputs of one axis or two."""
-    draw = rng.integers(3) if all(len(t.shape) <= 3 for t in model.outputs) else 0
+    """None, an array for all outputs, or one for each. Keras has them for outputs of one axis."""
+    draw = rng.integers(3) if all(len(t.shape) == 2 for t in model.outputs) else 0
     weights = [rng.uniform(0, 2, BATCH * STEPS).astype("float32") for _ in model.outputs]
     return None if draw == 0 else weights[0] if draw == 1 or len(weights) == 1 else weights
 
