@@ -100,12 +100,12 @@ static cornu_status check_classes(const sample_block *block, const class_numbers
     return CORNU_OK;
 }
 
-/* A class number is all of a sample's target. */
-static cornu_status check_class(const cornu_model *model, const sample_block *block,
+/* Class numbers are all of a sample's target: one, or one for each place of the output. */
+static cornu_status check_class(const cornu_model *model, const sample_block *block, int64_t places,
                                 int64_t classes, const char *what)
 {
     const class_numbers of = {
-        .row = 1, .count = 1, .classes = classes, .output = model_output_name(model, 0)};
+        .row = places, .count = places, .classes = classes, .output = model_output_name(model, 0)};
     return check_classes(block, &of, what);
 }
 
@@ -218,22 +218,23 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
                            taken->name);
     if (model->output_count > 1)
         return check_target_rows(model, block, what);
-    if ((numbers || taken->sparse) && shape_elements(output) != outputs)
+    const int64_t places = shape_elements(output) / outputs;
+    if (numbers && places > 1)
         return status_fail(CORNU_INVALID,
                            "%s: found a class number a sample; the model's output %s expects more",
                            what, shape_show(output, false, expected));
     if (taken->sparse) {
-        if (!numbers && shape_elements(&block->y_shape) != 1)
+        if (!numbers && shape_elements(&block->y_shape) != places)
             return status_fail(CORNU_INVALID,
                                "%s: found targets of shape %s; the loss %s expects class numbers "
                                "(for one-hot targets use categorical_crossentropy)",
                                what, shape_show(&block->y_shape, false, found), taken->name);
-        return check_class(model, block, outputs, what);
+        return check_class(model, block, places, outputs, what);
     }
     if (numbers && taken->targets == LOSS_TARGETS_VALUES && outputs == 1)
         return CORNU_OK; /* whole numbers to be met */
     if (numbers)
-        return check_class(model, block, outputs == 1 ? 2 : outputs, what);
+        return check_class(model, block, 1, outputs == 1 ? 2 : outputs, what);
     if (shape_elements(&block->y_shape) != shape_elements(output))
         return status_fail(CORNU_INVALID,
                            "%s: found targets of shape %s; the model's output and the loss %s "

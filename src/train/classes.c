@@ -348,9 +348,13 @@ cornu_status class_weights_weigh(class_weights *w, sample_block *block)
     if (block->weight)
         return status_fail(CORNU_INVALID, "class_weight: found samples that have weights of their "
                                           "own; expected one of the two");
-    if (block->y_type == SAMPLE_I32 && shape_elements(&block->y_shape) != 1)
-        return status_fail(CORNU_UNSUPPORTED,
-                           "class_weight: found several class numbers a sample; expected one");
+    const int64_t targets = shape_elements(&block->y_shape);
+    if (targets != 1 && (block->y_type == SAMPLE_I32 || targets != w->classes))
+        return status_fail(
+            CORNU_UNSUPPORTED,
+            "class_weight: found targets of %jd numbers a sample; expected one class "
+            "a sample, as its number or as %jd one-hot numbers",
+            (intmax_t)targets, (intmax_t)w->classes);
     if (block->count > w->capacity) {
         free(w->samples);
         w->samples = NULL;
@@ -359,7 +363,6 @@ cornu_status class_weights_weigh(class_weights *w, sample_block *block)
                        &w->samples));
         w->capacity = block->count;
     }
-    int64_t targets = shape_elements(&block->y_shape);
     for (int64_t i = 0; i < block->count; i++) {
         int64_t number = class_of(block, i, targets);
         w->samples[i] = number >= 0 && number < w->classes ? w->of[number] : 1;

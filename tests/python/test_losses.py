@@ -62,3 +62,26 @@ def test_activations_take_keras_arguments():
     assert np.allclose(relu(x, negative_slope=0.1, max_value=2, threshold=0.5), [-0.25, -0.025, 1, 2])
     assert np.allclose(keras.activations.softmax(np.eye(2), axis=0).sum(0), 1)
     assert keras.activations.sigmoid(np.array([-1000.0, 1000.0])).tolist() == [0, 1]  # without an overflow
+
+
+def test_class_numbers_of_places_are_those_of_one_hot_targets():
+    begin = keras.Input((3, 4, 2))
+    model = keras.Model(begin, keras.layers.Dense(3, activation="softmax")(begin))
+    x = np.random.default_rng(0).normal(size=(6, 3, 4, 2)).astype("float32")
+    classes = np.random.default_rng(1).integers(0, 3, (6, 3, 4))
+    weights, logs = model.get_weights(), []
+    for loss, y in (("categorical_crossentropy", np.eye(3)[classes]), ("sparse_categorical_crossentropy", classes),
+                    ("sparse_categorical_crossentropy", classes[..., None])):
+        model.set_weights(weights)
+        model.compile("sgd", loss, metrics=["accuracy"])
+        logs.append(model.fit(x, y, batch_size=2, epochs=2, shuffle=False, verbose=0).history)
+        logs[-1]["weights"] = [w.tolist() for w in model.get_weights()]
+    assert logs[0] == logs[1] == logs[2] and logs[0]["accuracy"][0] > 0
+    for wrong, text in ((classes + 1, "class numbers from 1 to 3; expected whole ones from 0 to 2"),
+                        (classes[:, 0], r"found targets of shape \(6, 4\)"), (classes / 2, "expected whole ones")):
+        with pytest.raises(ValueError, match=text):
+            model.fit(x, wrong, verbose=0)
+    for y in (classes, np.eye(3)[classes]):
+        model.compile("sgd", "sparse_categorical_crossentropy" if y is classes else "categorical_crossentropy")
+        with pytest.raises(NotImplementedError, match="class_weight: found targets of .* numbers a sample; expected one class"):
+            model.fit(x, y, class_weight={0: 2.0}, verbose=0)
