@@ -18,6 +18,6 @@ function(cornu_messages variable file)
     add_custom_command(OUTPUT ${made} ${protobuf_folder}/${file}.pb-c.h
         COMMAND ${PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR}/src --c_out=${protobuf_folder} ${file}.proto
         DEPENDS ${CMAKE_SOURCE_DIR}/src/${file}.proto VERBATIM)
-    set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS -w) # not ours
+    set_source_files_properties(${made} PROPERTIES COMPILE_OPTIONS -w INCLUDE_DIRECTORIES ${protobuf_folder}) # not ours
     set(${variable} ${made} PARENT_SCOPE)
 endfunction()

@@ -188,10 +188,11 @@ step_peers-training() {
         --device cpu,opencl:0
 }
 
-# The package as pip makes it, beside real Keras; without CUDA's plug-in, whose compiler takes minutes.
+# The package as pip makes it, beside real Keras; without CUDA's plug-in, whose compiler takes minutes. Its folder and
+# compiler are named so that the compiler cache has most of it from the other builds.
 step_peers-python() {
-    "$peers/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
-        --config-settings=cmake.define.CORNU_CUDA=OFF . &&
+    CC="${CC:-cc}" "$peers/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+        --config-settings=build-dir=build/pip --config-settings=cmake.define.CORNU_CUDA=OFF . &&
         ! "$peers/bin/python" -m cornu devices | grep 'no OpenCL plug-in' &&
         (cd peers && "$peers/bin/python" python_face.py && "$peers/bin/python" python_images.py &&
             "$peers/bin/python" keras_files.py && "$peers/bin/python" random_graphs.py --graphs 12 --files 4)
