@@ -142,6 +142,12 @@ static void a_layer_reads_the_one_that_was_added_last(void **state)
     assert_string_equal(m->nodes[c->inputs[0]].name, "b");
     assert_int_equal(cornu_model_compile(m, "{optimizer: sgd, loss: mse}"), CORNU_INVALID);
     must_say("a: found no layer that reads its output");
+    must(cornu_model_name_outputs(m, "a")); /* from now on the last node */
+    assert_string_equal(m->nodes[m->node_count - 1].name, "a");
+    must(cornu_model_add(m, "Dense", "{units: 1, name: d}"));
+    must(cornu_model_name_outputs(m, "[d, a]"));
+    const model_node *d = &m->nodes[m->outputs[0].node];
+    assert_string_equal(m->nodes[d->inputs[0]].name, "c");
     cornu_model_close(m);
 }
 

@@ -92,6 +92,17 @@ static void calls_of_a_model_within_repeat_those_within_it(void **state)
     cornu_model_close(m);
 }
 
+static void several_outputs_of_a_call_have_names_of_their_own(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(VECTOR(TOWERS "    - Call: {layer: tower, inputs: b, name: last}\n"
+                                              "  outputs: [last/right, sum, last/left]\n"));
+    assert_string_equal(model_output_name(m, 0), "last/right");
+    assert_string_equal(model_output_name(m, 1), "sum");
+    assert_string_equal(model_output_name(m, 2), "last/left");
+    cornu_model_close(m);
+}
+
 static void the_inputs_of_a_model_within_have_names_of_their_own(void **state)
 {
     (void)state;
@@ -273,8 +284,14 @@ static void a_model_within_is_frozen_with_its_layers(void **state)
     cornu_model_close(m);
     m = make_model(
         NETWORK("    - Model: {name: b, trainable: false, layers: [{Conv2D: {filters: 2, "
-                "kernel_size: 3}}]}\n") "compile: {optimizer: adam, loss: mse}\n");
+                "kernel_size: 3}}, {Model: {name: c, layers: [ReLU]}}]}\n") "compile: {optimizer: "
+                                                                            "adam, loss: mse}\n");
     assert_int_equal(model_trained_count(m), 0);
+    static const char *const frozen[] = {"b", "b/conv2d", "b/c", "b/c/re_lu"};
+    for (int i = 0; i < 4; i++) {
+        must(cornu_model_trainable(m, frozen[i], &trainable));
+        assert_false(trainable);
+    }
     cornu_model_close(m);
 }
 
@@ -479,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_model_is_called_as_a_layer),
         cmocka_unit_test(a_model_that_is_called_twice_has_its_weights_once),
         cmocka_unit_test(calls_of_a_model_within_repeat_those_within_it),
+        cmocka_unit_test(several_outputs_of_a_call_have_names_of_their_own),
         cmocka_unit_test(the_inputs_of_a_model_within_have_names_of_their_own),
         cmocka_unit_test(a_call_has_another_name_than_the_layers_within),
         cmocka_unit_test(a_model_within_takes_any_size),
