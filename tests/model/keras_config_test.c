@@ -178,6 +178,9 @@ static void names_of_ends_are_checked(void **state)
 static void networks_that_do_not_hold_together_are_refused(void **state)
 {
     (void)state;
+#define OTHER                                                                              \
+    "{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 5], \"name\": " \
+    "\"other\"}, \"name\": \"other\", \"inbound_nodes\": []}"
     static const struct {
         const char *json, *says;
     } cases[] = {
@@ -198,6 +201,10 @@ static void networks_that_do_not_hold_together_are_refused(void **state)
                          "{}}]"),
                      "a"),
          "args[0][0]: found no tensor"},
+        {FUNCTIONAL3(INPUT3(", \"name\": \"in\", \"inbound_nodes\": []") ", " OTHER ", " DENSE3(
+                         "a", 2, "relu", ", \"name\": \"a\"" FROM3("other")),
+                     "a"),
+         "other: found this InputLayer 0 times among the inputs; expected once"},
         {"{\"class_name\": \"Subclassed\", \"config\": {}}", "found class_name \"Subclassed\""},
         {"{\"class_name\": \"Sequential\", \"config\": {\"layers\": []}}", "found no layers"},
         {"{\"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"class_name\": "

@@ -302,7 +302,7 @@ static void models_within_are_made_by_the_interface(void **state)
     must(cornu_model_new((const int64_t[]){4}, 1, &m));
     must(cornu_model_add(m, "Model", "{name: a, layers: [{Dense: {units: 4}}]}"));
     must(cornu_model_add(m, "Call", "{layer: a}"));
-    const int nodes = m->node_count, weights = m->weight_count;
+    const int nodes = m->node_count, weights = m->weight_count, links = m->link_count;
     /* A failure leaves nothing. */
     assert_int_equal(
         cornu_model_add(m, "Model",
@@ -312,6 +312,7 @@ static void models_within_are_made_by_the_interface(void **state)
     must_say("b/conv2d (Conv2D): found input");
     assert_int_equal(m->node_count, nodes);
     assert_int_equal(m->weight_count, weights);
+    assert_int_equal(m->link_count, links);
     assert_int_equal(m->submodel_count, 1);
     assert_int_equal(m->call_count, 2);
     assert_int_equal(m->within, -1);
@@ -321,6 +322,14 @@ static void models_within_are_made_by_the_interface(void **state)
     assert_int_equal(m->node_count, nodes + 1);
     assert_int_equal(m->layers[1]->call_count, 2);
     assert_int_equal(m->submodels[0].call_count, 2);
+    must(cornu_model_add(m, "Model",
+                         "{name: both, inputs: [a, last], layers: [{Concatenate: {inputs: "
+                         "[input_layer, input_layer_1]}}]}"));
+    assert_int_equal(cornu_model_add(m, "Call", "{layer: both, inputs: a}"), CORNU_INVALID);
+    must_say("both (Functional): found 1 inputs; expected 2");
+    assert_int_equal(cornu_model_add(m, "Call", "{layer: both, inputs: [a, a]}"), CORNU_INVALID);
+    must_say("both/input_layer_1 (InputLayer): found an input of shape (None, 4)");
+    assert_int_equal(node_of(m, "both/input_layer")->layer->call_count, 1);
     must(cornu_model_add(m, "Dense", "{units: 2}"));
     assert_int_equal(m->output.dim[0], 2);
     cornu_model_close(m);
