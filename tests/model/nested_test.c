@@ -295,6 +295,22 @@ static void a_model_within_is_frozen_with_its_layers(void **state)
     cornu_model_close(m);
 }
 
+static void a_copy_has_the_flags_of_models_within(void **state)
+{
+    (void)state;
+    bool trainable;
+    cornu_model *from = make_model(NETWORK(BACKBONE HEAD)),
+                *to = make_model(NETWORK(BACKBONE HEAD));
+    must(cornu_model_set_trainable(from, "backbone/stem", false));
+    must(model_copy_trainable(to, from));
+    must(cornu_model_trainable(to, "backbone/stem", &trainable));
+    assert_false(trainable);
+    must(cornu_model_trainable(to, "backbone", &trainable));
+    assert_true(trainable);
+    cornu_model_close(from);
+    cornu_model_close(to);
+}
+
 static void models_within_are_made_by_the_interface(void **state)
 {
     (void)state;
@@ -513,6 +529,7 @@ int main(void)
         cmocka_unit_test(calls_are_counted_as_keras_does),
         cmocka_unit_test(a_model_of_one_input_is_called_on_a_dictionary),
         cmocka_unit_test(a_model_within_is_frozen_with_its_layers),
+        cmocka_unit_test(a_copy_has_the_flags_of_models_within),
         cmocka_unit_test(models_within_are_made_by_the_interface),
         cmocka_unit_test(wrong_models_within_are_refused_by_name),
         cmocka_unit_test(wrong_models_within_keras_json_are_refused),
