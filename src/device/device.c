@@ -73,7 +73,7 @@ static int64_t largest_batch(const plan *p, bool recompute, batch_fits *fits, vo
 static bool recomputation_helps(const plan *p)
 {
     plan *other = NULL;
-    if (!p->model || p->mode != PLAN_TRAIN || p->scope == SCOPE_UPDATES || p->recompute ||
+    if (!p->model || p->mode != PLAN_TRAIN || p->scope == SCOPE_UPDATES ||
         plan_with_batch(p, p->batch, true, &other) != CORNU_OK)
         return false;
     const bool less = other->arena_bytes < p->arena_bytes;
