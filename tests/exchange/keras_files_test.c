@@ -448,6 +448,7 @@ static void weights_of_a_model_within_are_found_by_name(void **state)
 {
     (void)state;
     static const char *const files[] = {"nested.keras", "nested.weights.h5", "nested.h5"};
+    const cornu_weights_options by_name = {.size = sizeof by_name, .by_name = true};
     for (int i = 0; i < 3; i++) {
         cornu_model *m, *all;
         expect_ok(cornu_model_open(unpacked("nested.keras"), &all));
@@ -457,14 +458,20 @@ static void weights_of_a_model_within_are_found_by_name(void **state)
             "layers: [{BatchNormalization: {name: norm}}, {Dense: {units: 4, name: inner, "
             "trainable: false}}]}}]}",
             "recipe.yaml", &m));
-        expect_ok(cornu_model_load_weights_as(
-            m, unpacked(files[i]),
-            &(cornu_weights_options){.size = sizeof(cornu_weights_options), .by_name = true}));
+        expect_ok(cornu_model_load_weights_as(m, unpacked(files[i]), &by_name));
         for (int k = 2; k < m->weight_count; k++) {
             const variable *v = &m->variables[k], *w = model_variable(all, v->name);
             assert_memory_equal(v->value, w->value, (size_t)v->count * sizeof(float));
         }
         cornu_model_close(all);
+        cornu_model_close(m);
+        /* A layer beside it is none of it. */
+        expect_ok(cornu_model_parse(
+            "model: {input: [5], layers: [{Dense: {units: 4, name: inner}}]}", "recipe.yaml", &m));
+        expect_ok(cornu_model_initialize(m, 1));
+        assert_int_not_equal(cornu_model_load_weights_as(m, unpacked(files[i]), &by_name),
+                             CORNU_OK);
+        expect_message("found no weights for any layer of inner");
         cornu_model_close(m);
     }
 }
