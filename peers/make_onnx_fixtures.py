@@ -127,6 +127,36 @@ def array_cases():
     yield "dimensions exchanged and back", c, "", False
 
 
+def part_cases():
+    """Slices, limits and orders of dimensions."""
+    c = hand(13, 2, 6, 5)
+    plain_conv(c)
+    c.node("Slice", *(c.constant(n, np.int64) for n in ([1, -4, 0], [3, 2**63 - 1, -1], [1, -1, 2], [1, 2, 3])), shape=(2, 2, 2))
+    c.node("Relu")
+    yield "a part of an image", c, "", False
+    c = hand(9, 4, 5)
+    c.node("Slice", starts=[-2, 1], ends=[2147483647, 4], axes=[2, 1], shape=(3, 2))
+    yield "a part by attributes", c, "", False
+    c = hand(13, 4, 5)
+    c.node("Slice", c.constant([0], np.int64), c.constant([1], np.int64), c.constant([0], np.int64))
+    yield "a part of the batch", c, "(Slice): axes: found 0; expected each dimension behind the batch", False
+    c = hand(13, 4, 5)
+    c.node("Slice", c.constant([3], np.int64), c.constant([0], np.int64), c.constant([1], np.int64), c.constant([-1], np.int64))
+    yield "a part backwards", c, "found a slice of step -1", False
+    for opset, least, most in ((13, 0.25, 0.5), (13, None, 0.25), (13, -0.25, None), (6, -0.5, 0.5)):
+        c = hand(opset, 6)
+        if opset < 11:
+            c.node("Clip", min=least, max=most)
+        else:
+            c.node("Clip", *("" if n is None else c.constant(n) for n in (least, most)))
+        yield f"limits {least} and {most}, opset {opset}", c, "" if opset > 6 else "found opset 6", False
+    for shape, perm in (((3, 4, 5), (0, 2, 1, 3)), ((3, 4, 5), (0, 3, 2, 1)), ((2, 3, 4, 2), (0, 4, 1, 3, 2))):
+        c = hand(13, *shape)
+        c.node("Transpose", perm=perm, shape=tuple(shape[n - 1] for n in perm[1:]))
+        c.node("Flatten")
+        yield f"the order {perm}", c, "", False
+
+
 def fixture_cases():
     """(name, graph, why it is refused or "", is what is 0 left out?)"""
     for opset, axis in ((7, None), (12, 1), (13, 1), (13, -3)):
@@ -216,6 +246,7 @@ def fixture_cases():
     c.node("BatchNormalization", *[c.drawn(3, 3, 4, low=0.3) for _ in range(4)], spatial=0)
     yield "a mean for each pixel", c, "(BatchNormalization): spatial: found 0, a mean for each pixel; expected 1", False
     yield from array_cases()
+    yield from part_cases()
     yield from branching_cases()
     yield "torch", torch_model(), "", False
 

@@ -245,7 +245,8 @@ def transpose(c: Graph) -> None:
         perm = pick([0, 2, 3, 1], [0, 3, 1, 2])
     else:
         return
-    c.first = {"as x": "not x", "not x": "as x", "last": "first", "first": "last"}[c.first]
+    goes_first = list(perm) == [0, 3, 1, 2]  # another order is a layer's, of the file's axes
+    c.first = {"as x": "not x", "last": "first"}.get(c.first, "last") if goes_first else "last"
     c.node("Transpose", perm=[int(i) for i in perm], shape=tuple(c.shape[i - 1] for i in perm[1:]))
 
 

@@ -119,6 +119,13 @@ cornu_status onnx_import_pair(onnx_import *im);
 cornu_status onnx_import_where(onnx_import *im);
 cornu_status onnx_import_not(onnx_import *im);
 
+/* ---- parts and orders (onnx_import_parts.c) ---- */
+
+cornu_status onnx_import_slice(onnx_import *im);
+cornu_status onnx_import_clip(onnx_import *im);
+/* A Transpose that becomes a layer. */
+cornu_status onnx_import_order(onnx_import *im);
+
 /* ---- several inputs become one (onnx_import_merges.c) ---- */
 
 /* Fail unless the elements of all inputs that are results stand in one order. */

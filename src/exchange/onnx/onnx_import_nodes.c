@@ -639,18 +639,15 @@ static cornu_status import_transpose(onnx_import *im)
     int64_t perm[4] = {0};
     if (im->x.shape.rank == 2)
         return import_swap(im);
+    if (im->x.shape.rank != 3)
+        return onnx_import_order(im);
     TRY(onnx_ints(im, "perm", 4, 0, 3, perm));
     if (im->x.order == ORDER_FIRST && memcmp(perm, last, sizeof perm) == 0)
         im->x.order = ORDER_PLAIN;
-    else if (im->x.order == ORDER_PLAIN && im->x.shape.rank == 3 &&
-             memcmp(perm, first, sizeof perm) == 0)
+    else if (im->x.order == ORDER_PLAIN && memcmp(perm, first, sizeof perm) == 0)
         im->x.order = ORDER_FIRST;
     else
-        return onnx_import_fail(im,
-                                "perm: found %lld, %lld, %lld, %lld; expected an image's "
-                                "channels to go first, or back",
-                                (long long)perm[0], (long long)perm[1], (long long)perm[2],
-                                (long long)perm[3]);
+        return onnx_import_order(im);
     return onnx_done(im);
 }
 
@@ -790,6 +787,7 @@ static const operator_row operators[] = {
     {"AveragePool", import_pool},
     {"BatchNormalization", import_batch_norm},
     {"Cast", import_cast},
+    {"Clip", onnx_import_clip},
     {"Concat", onnx_import_concat},
     {"Conv", import_conv},
     {"Div", import_arithmetic},
@@ -823,6 +821,7 @@ static const operator_row operators[] = {
     {"Relu", import_relu},
     {"Reshape", import_reshape},
     {"Sigmoid", import_sigmoid},
+    {"Slice", onnx_import_slice},
     {"Softmax", import_softmax},
     {"Sqrt", import_function},
     {"Squeeze", import_squeeze},
