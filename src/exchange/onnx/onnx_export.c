@@ -2,287 +2,16 @@
 
    cornu's images are NHWC, also at the graph's input and output; ONNX's convolutions and pools
    require NCHW. A tensor can have a name in either order, which is made on request: so nothing is
-   transposed between two convolutions.
-
-   Errors stick in `status`; after an error a name may be any text. */
+   transposed between two convolutions. */
+#include "exchange/onnx/onnx_export.h"
 #include "base/memory.h"
 #include "data/data.h"
 #include "exchange/checkpoint.h"
 #include "exchange/onnx.h"
-#include "format/onnx/onnx_graph.h"
-#include "step/plan.h"
 #include <cornu/exchange.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct onnx_value {
-    const char *plain; /* name in cornu's layout; NULL: not made yet */
-    const char *first; /* of rank 4, name with channels first; NULL: not made */
-} onnx_value;
-
-typedef struct onnx_export {
-    onnx_graph *graph;
-    const plan *plan;   /* PLAN_PREDICT, nothing fused */
-    onnx_value *values; /* [plan->tensor_count] */
-    char **names;       /* names that were made here */
-    size_t name_count, name_capacity;
-    cornu_status status;
-} onnx_export;
-
-#define ONNX_INPUT "input"
-#define ONNX_OUTPUT "output"
-
-/* ---- names and layouts ------------------------------------------------------------------ */
-
-static bool goes_on(onnx_export *e, cornu_status status)
-{
-    if (e->status == CORNU_OK)
-        e->status = status;
-    return e->status == CORNU_OK;
-}
-
-/* "BASE/SUFFIX", for as long as the export lasts. */
-static const char *onnx_name(onnx_export *e, const char *base, const char *suffix)
-{
-    char *name;
-    if (!goes_on(e, memory_grow(&e->names, &e->name_capacity, e->name_count + 1, sizeof name)) ||
-        !goes_on(e, memory_format(&name, "%s/%s", base, suffix)))
-        return "";
-    return e->names[e->name_count++] = name;
-}
-
-/* y = KIND(a, b), b may be NULL. */
-static onnx_node *onnx_apply(onnx_export *e, const char *kind, const char *a, const char *b,
-                             const char *y)
-{
-    return onnx_graph_node(e->graph, kind, (const char *const[]){a, b}, 2, y);
-}
-
-/* A new tensor of `count` numbers (0: a single one, without a dimension), all `value`. */
-static const char *onnx_constant(onnx_export *e, const char *name, int64_t count, float value)
-{
-    float *to = onnx_graph_new_tensor(e->graph, name, ONNX_FLOAT, &count, count > 0);
-    for (int64_t i = 0; to && i < (count > 0 ? count : 1); i++)
-        to[i] = value;
-    return name;
-}
-
-/* The name under which the caller makes `t` now. */
-static const char *onnx_result(onnx_export *e, tensor_ref t, bool first)
-{
-    onnx_value *v = &e->values[t];
-    const char *name = e->plan->tensors[t].name;
-    if (t == e->plan->output && !first)
-        name = ONNX_OUTPUT;
-    else if (first && v->plain)
-        name = onnx_name(e, name, "nchw");
-    else if (!first && v->first)
-        name = onnx_name(e, name, "nhwc");
-    *(first ? &v->first : &v->plain) = name;
-    return name;
-}
-
-/* Dimension i of y is dimension order[i] of x. */
-static void transpose(onnx_export *e, const char *x, const char *y, const int *order, int rank)
-{
-    int64_t perm[SHAPE_MAX];
-    for (int i = 0; i < rank; i++)
-        perm[i] = order[i];
-    onnx_node *n = onnx_apply(e, "Transpose", x, NULL, y);
-    onnx_node_ints(e->graph, n, "perm", perm, rank);
-}
-
-/* Move the channels of an image to be first, or back. */
-static void move_channels(onnx_export *e, const char *x, const char *y, bool first)
-{
-    static const int orders[2][4] = {{0, 2, 3, 1}, {0, 3, 1, 2}};
-    transpose(e, x, y, orders[first], 4);
-}
-
-/* With one channel or one pixel both orders are the same. */
-static bool order_is_one(const shape *s)
-{
-    return s->dim[3] == 1 || s->dim[1] * s->dim[2] == 1;
-}
-
-/* The name of a buffer or weight in cornu's layout; NULL for NO_TENSOR. */
-static const char *onnx_plain(onnx_export *e, tensor_ref t);
-
-/* Make `t`, which is another shape of the tensor whose memory it is. */
-static void reshape(onnx_export *e, tensor_ref t)
-{
-    const tensor *to = &e->plan->tensors[t];
-    if (to->alias == NO_TENSOR) {
-        goes_on(e, status_fail(CORNU_INTERNAL, "ONNX: found nothing that makes %s", to->name));
-        return;
-    }
-    const onnx_value *from = &e->values[to->alias];
-    bool first = from->first && !from->plain && order_is_one(&e->plan->tensors[to->alias].shape);
-    const char *x = first ? from->first : onnx_plain(e, to->alias);
-    const char *sizes = onnx_name(e, to->name, "shape");
-    int64_t rank = to->shape.rank;
-    int64_t *size = onnx_graph_new_tensor(e->graph, sizes, ONNX_INT64, &rank, 1);
-    for (int i = 1; size && i < rank; i++) /* the first is 0: as it is in x, the batch */
-        size[i] = to->shape.dim[i];
-    onnx_apply(e, "Reshape", x, sizes, onnx_result(e, t, false));
-}
-
-/* A weight, or a constant: that needs no axis for the batch, unless it is an image. */
-static void add_numbers(onnx_export *e, tensor_ref t)
-{
-    const tensor *w = &e->plan->tensors[t];
-    const int from = w->role == TENSOR_CONSTANT && w->shape.rank < 4;
-    const float *values = w->values ? w->values : e->plan->model->variables[w->variable].value;
-    onnx_graph_tensor(e->graph, w->name, ONNX_FLOAT, w->shape.dim + from, w->shape.rank - from,
-                      values);
-    e->values[t].plain = w->name;
-}
-
-static const char *onnx_plain(onnx_export *e, tensor_ref t)
-{
-    if (t == NO_TENSOR || e->status != CORNU_OK)
-        return NULL;
-    onnx_value *v = &e->values[t];
-    if (v->plain)
-        return v->plain;
-    if (e->plan->tensors[t].role != TENSOR_BUFFER)
-        add_numbers(e, t);
-    else if (v->first)
-        move_channels(e, v->first, onnx_result(e, t, false), false);
-    else
-        reshape(e, t);
-    return v->plain;
-}
-
-/* The same, channels first: [batch][channels][height][width]. */
-static const char *onnx_channels_first(onnx_export *e, tensor_ref t)
-{
-    onnx_value *v = &e->values[t];
-    if (v->first || e->status != CORNU_OK)
-        return v->first;
-    const char *x = onnx_plain(e, t);
-    if (e->status == CORNU_OK)
-        move_channels(e, x, onnx_result(e, t, true), true);
-    return v->first;
-}
-
-/* The existing name; channels first if both exist. */
-static const char *onnx_either(onnx_export *e, tensor_ref t, bool *first)
-{
-    *first = e->values[t].first != NULL;
-    return *first ? e->values[t].first : onnx_plain(e, t);
-}
-
-/* ---- activations ------------------------------------------------------------------------ */
-
-typedef struct place {
-    const char *x, *y;
-    float alpha;
-    int axis; /* of the channels */
-} place;
-
-/* Functions that are one operator without attributes. */
-#define EXPORT_AS(rule, kind)                                 \
-    static void export_##rule(onnx_export *e, const place *p) \
-    {                                                         \
-        onnx_apply(e, kind, p->x, NULL, p->y);                \
-    }
-EXPORT_AS(absolute, "Abs")
-EXPORT_AS(exp, "Exp")
-EXPORT_AS(linear, "Identity")
-EXPORT_AS(log, "Log")
-EXPORT_AS(reciprocal, "Reciprocal")
-EXPORT_AS(relu, "Relu")
-EXPORT_AS(sigmoid, "Sigmoid")
-EXPORT_AS(sqrt, "Sqrt")
-EXPORT_AS(tanh, "Tanh")
-
-static void export_leaky_relu(onnx_export *e, const place *p)
-{
-    onnx_node *n = onnx_apply(e, "LeakyRelu", p->x, NULL, p->y);
-    onnx_node_real(e->graph, n, "alpha", p->alpha);
-}
-
-static void export_elu(onnx_export *e, const place *p)
-{
-    onnx_node *n = onnx_apply(e, "Elu", p->x, NULL, p->y);
-    onnx_node_real(e->graph, n, "alpha", p->alpha);
-}
-
-/* x (1 + erf(x / sqrt 2)) / 2: opset 17 has no Gelu yet. */
-static void export_gelu(onnx_export *e, const place *p)
-{
-    const char *scaled = onnx_name(e, p->y, "scaled"), *erf = onnx_name(e, p->y, "erf");
-    const char *above = onnx_name(e, p->y, "erf_1"), *twice = onnx_name(e, p->y, "twice");
-    onnx_apply(e, "Mul", p->x,
-               onnx_constant(e, onnx_name(e, p->y, "sqrt_half"), 0, 0.70710678118654752440f),
-               scaled);
-    onnx_apply(e, "Erf", scaled, NULL, erf);
-    onnx_apply(e, "Add", erf, onnx_constant(e, onnx_name(e, p->y, "one"), 0, 1), above);
-    onnx_apply(e, "Mul", p->x, above, twice);
-    onnx_apply(e, "Mul", twice, onnx_constant(e, onnx_name(e, p->y, "half"), 0, 0.5f), p->y);
-}
-
-static void export_silu(onnx_export *e, const place *p)
-{
-    const char *sigmoid = onnx_name(e, p->y, "sigmoid");
-    onnx_apply(e, "Sigmoid", p->x, NULL, sigmoid);
-    onnx_apply(e, "Mul", p->x, sigmoid, p->y);
-}
-
-static void export_at_least(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Max", p->x, onnx_constant(e, onnx_name(e, p->y, "least"), 0, p->alpha), p->y);
-}
-
-static void export_at_most(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Min", p->x, onnx_constant(e, onnx_name(e, p->y, "most"), 0, p->alpha), p->y);
-}
-
-static void export_rsqrt(onnx_export *e, const place *p)
-{
-    const char *root = onnx_name(e, p->y, "root");
-    onnx_apply(e, "Sqrt", p->x, NULL, root);
-    onnx_apply(e, "Reciprocal", root, NULL, p->y);
-}
-
-static void export_square(onnx_export *e, const place *p)
-{
-    onnx_apply(e, "Mul", p->x, p->x, p->y);
-}
-
-/* 1 / max(sqrt(x), 1e-7) */
-static void export_inverse_norm(onnx_export *e, const place *p)
-{
-    const char *root = onnx_name(e, p->y, "root"), *norm = onnx_name(e, p->y, "norm");
-    onnx_apply(e, "Sqrt", p->x, NULL, root);
-    onnx_apply(e, "Max", root, onnx_constant(e, onnx_name(e, p->y, "least"), 0, 1e-7f), norm);
-    onnx_apply(e, "Reciprocal", norm, NULL, p->y);
-}
-
-static void export_softmax(onnx_export *e, const place *p)
-{
-    onnx_node *n = onnx_apply(e, "Softmax", p->x, NULL, p->y);
-    onnx_node_int(e->graph, n, "axis", p->axis);
-}
-
-typedef void activation_function(onnx_export *e, const place *p);
-
-static activation_function *const activation_functions[ACTIVATION_COUNT] = {
-#define ACTIVATION(id, name, other, rule, ...) [ACTIVATION_##id] = export_##rule,
-#define ACTIVATION_OF_ROWS(id, name, other, rule, ...) [ACTIVATION_##id] = export_##rule,
-#include "model/activations.def"
-};
-
-/* y = act(x); channels first or in cornu's layout. */
-static void onnx_add_activation(onnx_export *e, activation a, const char *x, const char *y,
-                                bool first, int rank)
-{
-    activation_functions[a.kind](
-        e, &(place){.x = x, .y = y, .alpha = a.alpha, .axis = first ? 1 : rank - 1});
-}
 
 /* ---- operations ------------------------------------------------------------------------- */
 
@@ -432,7 +161,7 @@ static const char *factor(onnx_export *e, const op *o, int which)
     for (int i = 0; i < rank; i++)
         order[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
     const char *y = onnx_name(e, onnx_result(e, o->out[0], false), names[which]);
-    transpose(e, x, y, order, rank);
+    onnx_transpose(e, x, y, order, rank);
     return y;
 }
 
@@ -444,8 +173,8 @@ static void export_matmul(onnx_export *e, const op *o)
 
 static void export_transpose(onnx_export *e, const op *o)
 {
-    transpose(e, onnx_plain(e, o->in[0]), onnx_result(e, o->out[0], false), o->a.order,
-              tensor_of(e, o->out[0])->shape.rank);
+    onnx_transpose(e, onnx_plain(e, o->in[0]), onnx_result(e, o->out[0], false), o->a.order,
+                   tensor_of(e, o->out[0])->shape.rank);
 }
 
 /* An operation of two tensors; names in the order of dimensions that a has. */
