@@ -121,6 +121,11 @@ def array_cases():
     c.node("MatMul", c.drawn(4, 2), shape=(3, 2))
     yield "a product of exchanged dimensions", c, "", False
     c = hand(13, 4, 3)
+    c.nodes.append(onnx.helper.make_node("MatMul", [c.drawn(2, 4), "x"], ["v0"], name="v0"))
+    c.nodes.append(onnx.helper.make_node("MatMul", ["v0", c.drawn(1, 3, 5)], ["v1"], name="v1"))
+    c.value = "v1"
+    yield "products with constants", c, "", False
+    c = hand(13, 4, 3)
     c.node("Transpose", perm=[0, 2, 1], shape=(3, 4))
     c.node("Add", c.drawn(3, 1))
     c.node("Transpose", perm=[0, 2, 1], shape=(4, 3))

@@ -65,6 +65,8 @@ def others() -> list[tuple[str, str, str]]:
             ("into images", "30", f"{{Reshape: {{target_shape: [5, 6, 1]}}}}, {conv}, GlobalAveragePooling2D, BatchNormalization"),
             ("ends in an image", "8,8,2", f"{conv}, MaxPooling2D"),
             ("one channel", "8,8,2", "{Conv2D: {filters: 1, kernel_size: 3}}, Flatten, {Dense: {units: 2}}"),
+            ("arrays beside images", "8,8,2", f"{conv}, {{Multiply: {{x2: [1, -2, 0.5, 3]}}}}, {{Where: {{condition: [[[true, false, "
+             f"true, true]]], x2: 0.5}}}}, {{Minimum: {{x1: [[[0.5, 0.2, 0.4, 0.3]]]}}}}, {conv}"),
             ("nothing", "4,3", "{Dropout: {rate: 0.5}}")]
 
 

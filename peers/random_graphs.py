@@ -586,7 +586,13 @@ def compare(seed: int, number: int, files: bool, kinds: collections.Counter) -> 
         if files:
             compare_files(model, mine, x, folder)
     names = [w.path for w in model.weights]
-    result = (train(model, x, y, weights), values, model.get_weights())
+    try:
+        scores = train(model, x, y, weights)
+    except ValueError as error:
+        if "No gradients provided" in str(error):  # all that the losses depend on is frozen
+            return
+        raise
+    result = (scores, values, model.get_weights())
     for what, m in [("trained", mine), *opened]:
         before = m.get_weights()
         same_training(what, (train(m, x, y, weights), before, m.get_weights()), result, names)

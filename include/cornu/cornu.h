@@ -189,8 +189,8 @@ typedef struct cornu_arrays {
     int64_t target_size;   /* values per target */
     const float *weights;  /* [count] weight of each sample's loss; or NULL: 1 each */
     double scale;          /* factor for pixels; 0: as below */
-    /* Of several outputs: how many numbers at the end of each target, which target_size includes,
-       are weights. There is one for the loss of each output; then `weights` is NULL. 0: none */
+    /* The number of weights at the end of each target (target_size includes them): one for the
+       loss of each of several outputs, and `weights` is NULL; or 0 */
     int64_t output_weights;
 } cornu_arrays;
 

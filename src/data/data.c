@@ -312,7 +312,7 @@ static cornu_status take_arrays(cornu_data *data, cornu_split split, const cornu
     return copies ? copy_arrays(data, split, &a) : CORNU_OK;
 }
 
-/* Are the targets of the same form? Weights after them are none of it. */
+/* Have the targets the same form? Weights after them do not count. */
 static bool targets_alike(const sample_block *a, const sample_block *b)
 {
     return !a->y == !b->y && a->y_type == b->y_type &&

@@ -40,7 +40,7 @@ static json_t *inserted(json_t *list, size_t place, json_t *value)
 }
 
 /* The call of an operation on these arguments, which it takes, and those that are no tensors. An
-   array is an operand: its row's number is its place; others stand behind the tensors. */
+   array is an operand: its row's number is its place; others come after the tensors. */
 static json_t *operation_arguments(const layer *l, json_t *all)
 {
     const config_field *fields = l->kind->fields;

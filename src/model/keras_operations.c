@@ -38,9 +38,10 @@ static bool read_number(const doc *d, int *axes, double *out)
         d = doc_get(doc_get(d, "config"), "value");
     for (*axes = 0; d && d->type == DOC_LIST && d->count == 1; (*axes)++)
         d = d->items[0];
-    if (!d || (d->type != DOC_INT && d->type != DOC_REAL) || !isfinite(d->real))
+    if (!d || (d->type != DOC_BOOL && d->type != DOC_INT && d->type != DOC_REAL) ||
+        (d->type != DOC_BOOL && !isfinite(d->real)))
         return false;
-    *out = d->real;
+    *out = d->type == DOC_BOOL ? d->boolean : d->real;
     return true;
 }
 

@@ -115,16 +115,16 @@ typedef struct submodel_call {
 
 #define MODEL_METRICS_MAX CORNU_ALL_METRICS_MAX
 
-/* What the target of an output is: a value for each number of it, a class number for each of its
-   rows, or nothing. */
+/* The target of an output: a value for each of its numbers, a class number for each of its rows, or
+   none. */
 typedef enum target_kind { TARGET_VALUES, TARGET_CLASSES, TARGET_NONE } target_kind;
 
 /* An output of the model, and its part of the loss: the step's loss is the sum of weight times the
    loss of each that has one. */
 typedef struct model_output {
     int node;
-    bool has_loss;      /* else nothing is trained for it alone, */
-    target_kind target; /* and it has a target only if it has metrics */
+    bool has_loss;      /* without one nothing is trained for it alone */
+    target_kind target; /* without a loss it has one only for its metrics */
     loss loss;
     double weight;
 } model_output;

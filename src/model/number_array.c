@@ -14,7 +14,7 @@ void number_array_free(number_array *a)
 
 static cornu_status fail_number(const doc *d)
 {
-    return doc_fail_found(d, "a number, or lists of equal lengths of numbers");
+    return doc_fail_found(d, "a finite number, or lists of equal lengths of them");
 }
 
 static bool get_number(const doc *d, float *out)
@@ -48,7 +48,7 @@ static cornu_status find_shape(const doc *d, shape *out)
                     shape_show(out, false, shown), NUMBER_ARRAY_MOST);
 }
 
-/* Read what is below `axis` axes; *to moves behind the numbers. */
+/* Read what is below `axis` axes; *to moves past the numbers. */
 static cornu_status read_values(const doc *d, const shape *s, int axis, float **to)
 {
     if (axis == s->rank)

@@ -5,7 +5,7 @@
 #include "base/doc.h"
 #include "model/shape.h"
 
-/* So many numbers at most: they are text in a document (base/doc.h). */
+/* The most numbers of an array, which are text in a document (base/doc.h). */
 enum { NUMBER_ARRAY_MOST = 32768 };
 
 typedef struct number_array {

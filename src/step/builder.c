@@ -84,6 +84,7 @@ void builder_free(step_builder *b)
     tdestroy(b->names, free);
     free(b->notes);
     free(b->sums);
+    free(b->constants);
 }
 
 /* ---- tensors ----------------------------------------------------------------------------- */
@@ -166,14 +167,40 @@ cornu_status builder_alias(step_builder *b, tensor_ref of, const shape *s, tenso
     return status;
 }
 
+static bool find_constant(const step_builder *b, const shape *s, const float *values,
+                          tensor_ref *out)
+{
+    for (size_t i = 0; i < b->constant_count; i++) {
+        const tensor *t = &b->plan->tensors[b->constants[i]];
+        *out = b->constants[i];
+        if (shape_equal(&t->shape, s) &&
+            memcmp(t->values, values, (size_t)t->count * sizeof *values) == 0)
+            return true;
+    }
+    return false;
+}
+
 cornu_status builder_constant(step_builder *b, const shape *s, const float *values, tensor_ref *out)
 {
+    char needed[32], most[32];
+    if (find_constant(b, s, values, out))
+        return CORNU_OK;
+    const size_t bytes = (size_t)shape_elements(s) * sizeof *values;
+    if (bytes > STEP_CONSTANTS_MOST - b->constant_bytes)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found arrays of %s in this layer and those before it; expected at most "
+                           "%s",
+                           memory_human((double)(bytes + b->constant_bytes), needed),
+                           memory_human((double)STEP_CONSTANTS_MOST, most));
+    TRY(memory_grow(&b->constants, &b->constant_capacity, b->constant_count + 1,
+                    sizeof *b->constants));
     TRY(builder_buffer(b, s, out, "%s/constant", b->node->name));
     tensor *t = &b->plan->tensors[*out];
-    const size_t bytes = (size_t)t->count * sizeof *values;
     TRY(memory_new_aligned(bytes, t->name, &t->values));
     t->role = TENSOR_CONSTANT;
     memcpy(t->values, values, bytes);
+    b->constants[b->constant_count++] = *out;
+    b->constant_bytes += bytes;
     return CORNU_OK;
 }
 

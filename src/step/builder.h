@@ -31,6 +31,8 @@ struct step_builder {
     contribution *sums;     /* not yet added to their gradients */
     int sum_count;
     void *names; /* a tree of the tensors' names */
+    tensor_ref *constants;
+    size_t constant_count, constant_capacity, constant_bytes;
     size_t tensor_capacity, notes_capacity, op_capacity, sum_capacity;
 };
 
@@ -44,7 +46,9 @@ cornu_status builder_add(step_builder *b, const op *o, const char *name);
    too many elements. */
 cornu_status builder_buffer(step_builder *b, const shape *s, tensor_ref *out, const char *format,
                             ...) __attribute__((format(printf, 4, 5)));
-/* A new constant with a copy of these values; `s` begins with 1, for the batch. */
+/* A constant with a copy of these values, or an equal one that is there; `s` begins with 1, for the
+   batch. Fails where the plan's constants would be more than STEP_CONSTANTS_MOST bytes. */
+enum { STEP_CONSTANTS_MOST = 64 << 20 };
 cornu_status builder_constant(step_builder *b, const shape *s, const float *values,
                               tensor_ref *out);
 /* Give a tensor another name, which this takes. */

@@ -30,7 +30,7 @@ typedef struct sample_block {
     int64_t output_weights;
 } sample_block;
 
-/* What the losses of samples are multiplied by. */
+/* The weights of samples in losses. */
 typedef enum weighting {
     WEIGHTS_NONE,
     WEIGHTS_OF_SAMPLES, /* sample_block.weight, in all losses */

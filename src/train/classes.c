@@ -349,12 +349,9 @@ cornu_status class_weights_weigh(class_weights *w, sample_block *block)
         return status_fail(CORNU_INVALID, "class_weight: found samples that have weights of their "
                                           "own; expected one of the two");
     const int64_t targets = shape_elements(&block->y_shape);
-    if (targets != 1 && (block->y_type == SAMPLE_I32 || targets != w->classes))
-        return status_fail(
-            CORNU_UNSUPPORTED,
-            "class_weight: found targets of %jd numbers a sample; expected one class "
-            "a sample, as its number or as %jd one-hot numbers",
-            (intmax_t)targets, (intmax_t)w->classes);
+    if (block->y_type == SAMPLE_I32 && targets != 1)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "class_weight: found several class numbers a sample; expected one");
     if (block->count > w->capacity) {
         free(w->samples);
         w->samples = NULL;

@@ -131,6 +131,14 @@ static cornu_status read_class_weights(fit_run *run)
                            "class_weight: found a model of %d outputs; expected one output, or "
                            "weights of the samples",
                            m->output_count);
+    char shown[128];
+    const shape *output = &m->output;
+    if (run->spec.class_weight && output->rank > 0 &&
+        shape_elements(output) != output->dim[output->rank - 1])
+        return status_fail(CORNU_UNSUPPORTED,
+                           "class_weight: found a model with the output %s, a class for each of "
+                           "several places; expected one class a sample",
+                           shape_show(output, true, shown));
     TRY(class_weights_read(run->spec.class_weight, &classes, &run->class_weights));
     if (run->class_weights.clash)
         fit_notice(&run->state,

@@ -246,12 +246,12 @@ static void what_cannot_be_read_is_refused_by_its_name(void **state)
         const char *message;
     } cases[] = {
         {"Where", "", X ", 1", "", 0,
-         "it (Where): found 1 input; expected 3, or arrays in the place"},
+         "it (Where): found 1 input beside its arrays; expected 3 operands in all"},
         {"Subtract", "", ARRAY "[[1, 2], [3]]}}, " X, "", 0,
-         "expected a number, or lists of equal lengths of numbers"},
+         "expected a finite number, or lists of equal lengths of them"},
         {"Subtract", "", ARRAY "[]}}, " X, "", 0, "found an empty list; expected numbers"},
         {"Add", "", X ", " ARRAY "[[1e39, 2]]}}", "", 0,
-         "expected a number, or lists of equal lengths of numbers"},
+         "expected a finite number, or lists of equal lengths of them"},
         {"Add", "", X ", " ARRAY "[[[[[[1]]]]]]}}", "", 0, "expected at most 5 axes"},
         {"Add", "", X ", " ARRAY "[[[1]], [[2]]]}}", "", 0,
          "found an array of shape (2, 1, 1) beside a tensor of shape (None, 4, 6)"},

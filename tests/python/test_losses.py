@@ -83,5 +83,18 @@ def test_class_numbers_of_places_are_those_of_one_hot_targets():
             model.fit(x, wrong, verbose=0)
     for y in (classes, np.eye(3)[classes]):
         model.compile("sgd", "sparse_categorical_crossentropy" if y is classes else "categorical_crossentropy")
-        with pytest.raises(NotImplementedError, match="class_weight: found targets of .* numbers a sample; expected one class"):
+        with pytest.raises(NotImplementedError, match="class_weight: found a model with the output .None, 3, 4, 3., a class for each of several places"):
             model.fit(x, y, class_weight={0: 2.0}, verbose=0)
+
+
+@pytest.mark.parametrize("weights", [{0: 2.0}, {1: 3.0}, {0: 2, 1: 1, 2: 1, 3: 1}])
+def test_one_hot_targets_have_weights_of_their_classes(weights):
+    begin = keras.Input((4,))
+    model = keras.Model(begin, keras.layers.Dense(3, activation="softmax")(begin))
+    x, classes = np.random.default_rng(0).normal(size=(6, 4)).astype("float32"), np.array([0, 1, 2, 2, 1, 0])
+    start, losses = model.get_weights(), []
+    for loss, y in (("categorical_crossentropy", np.eye(3)[classes]), ("sparse_categorical_crossentropy", classes)):
+        model.set_weights(start)
+        model.compile("sgd", loss)
+        losses.append(model.fit(x, y, batch_size=6, class_weight=weights, verbose=0).history["loss"][0])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)

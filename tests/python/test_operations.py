@@ -170,7 +170,7 @@ def test_a_network_of_operations_is_kept_in_files(tmp_path):
 @pytest.mark.parametrize("error, text, use", [
     (ValueError, r"Add.: found an input and an array of shapes \(6\) and \(3\)", lambda x: x + np.ones(3)),
     (ValueError, r"found an array of shape \(2, 1, 6\) beside a tensor", lambda x: x * np.ones((2, 1, 6))),
-    (ValueError, "expected a number, or lists of equal lengths", lambda x: x + np.full(6, np.inf)),
+    (ValueError, "expected a finite number, or lists of equal lengths", lambda x: x + np.full(6, np.inf)),
     (TypeError, "ops.multiply: found .* beside a tensor; expected numbers", lambda x: x * np.array(["a"] * 6)),
     (ValueError, "expected at most 32768 numbers", lambda x: ops.matmul(x, np.ones((6, 6000)))),
     (NotImplementedError, "ops.where: of a condition alone", lambda x: ops.where(x > 0)),

@@ -16,7 +16,7 @@ class Operation(Layer):
 
     _row = None
     _is_operation = _is_called_once = True
-    _given: list[str] = []  # options that Keras has in the call: behind its tensors or, of arrays, by their places
+    _given: list[str] = []  # options that Keras has in the call: after its tensors or, of arrays, by their places
     _takes_arrays = False
 
     @property
@@ -24,7 +24,7 @@ class Operation(Layer):
         return self._row["operation"] or f"{_MODULE}numpy"
 
     def arguments(self, tensors: list) -> list:
-        """What the call has, as JSON values: these tensors, and what it has besides."""
+        """The arguments of the call as JSON values: these tensors, and the others."""
         given = [tensors] if self.takes_list else list(tensors)
         for place, name in enumerate(self._given):
             if not self._takes_arrays:
@@ -102,7 +102,7 @@ def _options(entry: dict) -> dict | None:
     others = [value for value in args if not is_tensors(value)]
     if not cls._takes_arrays:
         return dict(zip(cls._given, others)) if len(others) == len(cls._given) else None
-    if not others:  # the number of tensors is the layer's affair
+    if not others:  # the layer checks the number of tensors
         return {}
     return {name: value for name, value in zip(cls._given, args) if not is_tensors(value)} if len(args) == len(cls._given) else None
 

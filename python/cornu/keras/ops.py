@@ -46,7 +46,7 @@ def _axis(function: str, axis: int, rank: int) -> int:
 
 
 def _two(function: str, numpy: Callable, kind: str, number: Callable | None = None) -> Callable:
-    """Of two arguments: `kind` takes tensors and arrays; `number` a tensor, a number, and whether the number is first."""
+    """A function of two arguments: `kind` takes tensors and arrays; `number` a tensor, a number, and whether the number is first."""
 
     def of_two(x1, x2):
         if not is_symbolic([x1, x2]):
@@ -83,7 +83,7 @@ divide = _two("divide", np.divide, "Divide", lambda *given: _divided("divide", "
 true_divide = _two("true_divide", np.true_divide, "TrueDivide", lambda *given: _divided("true_divide", "TrueDivide", *given))
 maximum = _two("maximum", np.maximum, "Maximum", lambda x, n, first: operation("Maximum", [x], **{"x1" if first else "x2": n}))
 minimum = _two("minimum", np.minimum, "Minimum", lambda x, n, first: operation("Minimum", [x], **{"x1" if first else "x2": n}))
-# Of tensors: 1 where it is true, and 0.
+# A comparison of tensors is 1 where it is true, and 0.
 greater = _two("greater", np.greater, "Greater")
 greater_equal = _two("greater_equal", np.greater_equal, "GreaterEqual")
 less = _two("less", np.less, "Less")

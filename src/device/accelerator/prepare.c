@@ -466,9 +466,9 @@ cornu_status gpu_prepare(gpu *g, const plan *p, prepared **out)
     plan_need n = {.queue = (double)gpu_queue_bytes(p->batch)};
     TRY_GOTO(new_prepared(g, p, &r));
     TRY_GOTO(gpu_buffer_offsets(g, p, r->offsets, &r->arena_bytes));
-    TRY_GOTO(upload_constants(g, r));
     n.arena = (double)r->arena_bytes;
     TRY_GOTO(check_fits(g, p, &n));
+    TRY_GOTO(upload_constants(g, r));
     TRY_GOTO(prepare_ops(g, r, 0, p->op_count));
     TRY_GOTO(join_all_updates(g, r));
     do {

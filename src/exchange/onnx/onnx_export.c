@@ -203,7 +203,7 @@ static void cast(onnx_export *e, const char *x, onnx_type to, const char *y)
     onnx_node_int(e->graph, onnx_apply(e, "Cast", x, NULL, y), "to", to);
 }
 
-/* Is each number of the constant, which is called `name` from here on, another one than 0? */
+/* Write the constant as truth values, true where it is not 0, under this name. */
 static void add_truths(onnx_export *e, const tensor *t, bool first, const char *name)
 {
     const int64_t *d = t->shape.dim, images[4] = {d[0], d[3], d[1], d[2]};

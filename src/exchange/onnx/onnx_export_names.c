@@ -113,11 +113,25 @@ const char *onnx_plain(onnx_export *e, tensor_ref t)
     return v->plain;
 }
 
+/* A constant's numbers, channels first. */
+static const char *constant_first(onnx_export *e, tensor_ref t)
+{
+    const tensor *c = &e->plan->tensors[t];
+    const int64_t *d = c->shape.dim, dims[4] = {d[0], d[3], d[1], d[2]}, pixels = d[1] * d[2];
+    const char *name = onnx_result(e, t, true);
+    float *to = onnx_graph_new_tensor(e->graph, name, ONNX_FLOAT, dims, 4);
+    for (int64_t i = 0; to && i < c->count; i++)
+        to[i % d[3] * pixels + i / d[3]] = c->values[i];
+    return name;
+}
+
 const char *onnx_channels_first(onnx_export *e, tensor_ref t)
 {
     onnx_value *v = &e->values[t];
     if (v->first || e->status != CORNU_OK)
         return v->first;
+    if (e->plan->tensors[t].role == TENSOR_CONSTANT)
+        return constant_first(e, t);
     const char *x = onnx_plain(e, t);
     if (e->status == CORNU_OK)
         move_channels(e, x, onnx_result(e, t, true), true);

@@ -108,6 +108,7 @@ cornu_status onnx_import_pair(onnx_import *im)
     static const char *const keys[] = {"x1", "x2"};
     static const char *const layers[][2] = {
         {"Div", "Divide"},
+        {"MatMul", "Matmul"},
         {"Max", "Maximum"},
         {"Min", "Minimum"},
         {"Mul", "Multiply"},

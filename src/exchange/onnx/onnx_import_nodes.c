@@ -436,14 +436,17 @@ static cornu_status import_gemm(onnx_import *im)
 
 static cornu_status import_matmul(onnx_import *im)
 {
-    if (onnx_is_computed(im, 1))
+    if (onnx_is_computed(im, 0) && onnx_is_computed(im, 1))
         return onnx_import_product(im);
     const Onnx__TensorProto *w = onnx_constant_of(im, onnx_input_name(node(im), 1));
     if (im->x.order == ORDER_FIRST)
         return onnx_import_fail(im, "found an image with its channels first; expected another "
                                     "order");
-    TRY(onnx_put_in_order(im, im->steps[im->at].from[0]));
-    im->x = *onnx_value_of(im, 0);
+    const size_t input = onnx_is_computed(im, 0) ? 0 : 1;
+    TRY(onnx_put_in_order(im, im->steps[im->at].from[input]));
+    im->x = *onnx_value_of(im, input);
+    if (input == 1 || (onnx_floats(w) > 0 && w->n_dims != 2))
+        return onnx_import_pair(im);
     int sum = -1;
     const char *bias =
         onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1, &sum) : "";
@@ -850,7 +853,8 @@ static cornu_status fail_operator(const onnx_import *im)
 static cornu_status choose_input(onnx_import *im, const operator_row *row)
 {
     const bool any = row->import == import_arithmetic || row->import == import_operands ||
-                     row->import == onnx_import_pair || row->import == onnx_import_where;
+                     row->import == onnx_import_pair || row->import == onnx_import_where ||
+                     row->import == import_matmul;
     size_t input = 0;
     while (any && input + 1 < node(im)->n_input && !onnx_is_computed(im, input))
         input++;

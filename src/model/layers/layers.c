@@ -62,7 +62,8 @@ cornu_status layer_wants_two(const layer_call *call)
 cornu_status layer_fail_operands(const layer_call *call, int count)
 {
     return status_fail(CORNU_INVALID,
-                       "found %d input%s; expected %d, or arrays in the place of some of them",
+                       "found %d input%s beside its arrays; expected %d operands in all, at least "
+                       "one of them an input",
                        call->inputs, PLURAL(call->inputs, "", "s"), count);
 }
 

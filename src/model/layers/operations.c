@@ -3,8 +3,6 @@
 #include "model/layers/layers.h"
 #include <stdlib.h>
 
-#define NUMPY "keras.src.ops.numpy"
-
 static cornu_status keeps_no_axis(const shape *in)
 {
     char shown[128];
@@ -60,7 +58,7 @@ static const char *const get_item_samples[] = {
 const layer_kind layer_GetItem = {
     .name = "GetItem",
     .base_name = "get_item",
-    .operation = NUMPY,
+    .operation = OPS_NUMPY,
     .config_size = sizeof(get_item_config),
     .fields = get_item_fields,
     .declare = get_item_declare,
@@ -132,7 +130,7 @@ static const char *const transpose_samples[] = {
 const layer_kind layer_Transpose = {
     .name = "Transpose",
     .base_name = "transpose",
-    .operation = NUMPY,
+    .operation = OPS_NUMPY,
     .config_size = sizeof(transpose_config),
     .fields = transpose_fields,
     .declare = transpose_declare,
@@ -209,7 +207,7 @@ static const char *const stack_samples[] = {
 const layer_kind layer_Stack = {
     .name = "Stack",
     .base_name = "stack",
-    .operation = NUMPY,
+    .operation = OPS_NUMPY,
     .config_size = sizeof(stack_config),
     .fields = stack_fields,
     .declare = stack_declare,
@@ -353,7 +351,7 @@ static const char *const reduction_samples[] = {
     const layer_kind layer_##class_name = {           \
         .name = #class_name,                          \
         .base_name = #name_of_it,                     \
-        .operation = NUMPY,                           \
+        .operation = OPS_NUMPY,                       \
         .config_size = sizeof(reduction_config),      \
         .fields = own_fields,                         \
         .declare = reduction_declare,                 \
@@ -405,7 +403,7 @@ static const char *const clip_samples[] = {
 const layer_kind layer_Clip = {
     .name = "Clip",
     .base_name = "clip",
-    .operation = NUMPY,
+    .operation = OPS_NUMPY,
     .config_size = sizeof(clip_config),
     .fields = clip_fields,
     .declare = clip_declare,
@@ -545,7 +543,7 @@ static const char *const matmul_samples[] = {
 const layer_kind layer_Matmul = {
     .name = "Matmul",
     .base_name = "matmul",
-    .operation = NUMPY,
+    .operation = OPS_NUMPY,
     .config_size = sizeof(matmul_config),
     .fields = matmul_fields,
     .declare = matmul_declare,
@@ -607,30 +605,21 @@ static cornu_status padded(step_builder *b, tensor_ref x, int dimension, const i
     return emit_reshape(b, *y, &out, y);
 }
 
-/* Is place number `i` of the output within the input? */
-static bool is_inside(const pad_config *c, const shape *in, const shape *out, int64_t i)
-{
-    for (int d = out->rank - 1; d >= 0; d--) {
-        const int64_t at = i % out->dim[d] - pad_width(c, d + 1)[0];
-        if (at < 0 || at >= in->dim[d])
-            return false;
-        i /= out->dim[d];
-    }
-    return true;
-}
-
-/* Add the number where zeros are around the input. */
-static cornu_status with_number(const pad_config *c, step_builder *b, const shape *in, tensor_ref x,
-                                tensor_ref *y)
+/* Add the number where zeros are around one dimension of x. */
+static cornu_status with_number(step_builder *b, double number, int dimension, const int64_t *width,
+                                tensor_ref x, tensor_ref *y)
 {
     const shape out = emit_shape(b, x);
-    const int64_t count = shape_elements(&out);
+    const int64_t count = out.dim[dimension];
+    shape s = {.rank = out.rank};
     tensor_ref constant;
     float *values;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = i == dimension ? count : 1;
     TRY(memory_new((size_t)count, sizeof *values, "padding", &values));
     for (int64_t i = 0; i < count; i++)
-        values[i] = is_inside(c, in, &out, i) ? 0 : (float)c->constant_values;
-    cornu_status status = emit_constant(b, &out, values, &constant);
+        values[i] = i < width[0] || i >= count - width[1] ? (float)number : 0;
+    cornu_status status = emit_constant(b, &s, values, &constant);
     free(values);
     return status == CORNU_OK ? emit_binary(b, BINARY_ADD, x, constant, y) : status;
 }
@@ -638,15 +627,18 @@ static cornu_status with_number(const pad_config *c, step_builder *b, const shap
 static cornu_status pad_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     const pad_config *c = l->config;
-    const shape in = emit_shape(b, x[0]);
-    *y = x[0];
-    for (int i = 0; i < in.rank; i++) {
-        const int64_t *width = pad_width(c, i + 1);
-        if (width[0] > 0 || width[1] > 0)
-            TRY(padded(b, *y, i, width, y));
-    }
     const bool has_number = c->constant_values < 0 || c->constant_values > 0;
-    return has_number ? with_number(c, b, &in, *y, y) : CORNU_OK;
+    const int rank = emit_shape(b, x[0]).rank;
+    *y = x[0];
+    for (int i = 0; i < rank; i++) {
+        const int64_t *width = pad_width(c, i + 1);
+        if (width[0] == 0 && width[1] == 0)
+            continue;
+        TRY(padded(b, *y, i, width, y));
+        if (has_number)
+            TRY(with_number(b, c->constant_values, i, width, *y, y));
+    }
+    return CORNU_OK;
 }
 
 static const char *const pad_samples[] = {
@@ -660,7 +652,7 @@ static const char *const pad_samples[] = {
 const layer_kind layer_Pad = {
     .name = "Pad",
     .base_name = "pad",
-    .operation = NUMPY,
+    .operation = OPS_NUMPY,
     .config_size = sizeof(pad_config),
     .fields = pad_fields,
     .declare = pad_declare,

@@ -50,7 +50,7 @@ static cornu_status where_declare(layer *l, layer_call *call)
             return status_fail(CORNU_INVALID,
                                "found operands of shapes %s and %s; expected equal numbers of "
                                "axes, and equal dimensions, or 1 where they differ",
-                               shape_show(&before, true, first), shape_show(&s, true, second));
+                               shape_show(&before, false, first), shape_show(&s, false, second));
     }
     return CORNU_OK;
 }
@@ -103,6 +103,11 @@ static cornu_status kept_array(step_builder *b, const number_array *a,
     shape whole = of_a;
     shape_broadcast(&of_condition, &whole);
     const int64_t count = shape_elements(&whole);
+    if (count > MODEL_NUMBERS_MAX)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found a condition and an operand, both arrays, that are %lld numbers "
+                           "beside each other; expected at most %d",
+                           (long long)count, MODEL_NUMBERS_MAX);
     TRY(memory_new((size_t)count, sizeof *values, "array", &values));
     for (int64_t i = 0; i < count; i++) {
         const float c = condition->values[place_in(&of_condition, &whole, i)];
@@ -153,42 +158,41 @@ static cornu_status negated(step_builder *b, const operand *condition, number_ar
     return emit_binary(b, BINARY_EQUAL, condition->tensor, of_zero, &out->tensor);
 }
 
-/* The sum of both parts; a part of zeros is left out where the other one has the output's shape. */
-static cornu_status chosen(step_builder *b, const operand o[OPERANDS], const operand *opposite_of,
-                           tensor_ref x, tensor_ref *y)
+/* One of the two parts of the result: the operand x1 by the condition, or x2 by its opposite. */
+static cornu_status part_of(step_builder *b, const operand o[OPERANDS], int which, tensor_ref x,
+                            tensor_ref *y)
 {
-    const shape out = emit_output(b);
-    const bool none[2] = {is_zero(o[X1].array), is_zero(o[X2].array)};
-    tensor_ref part[2];
-    for (int i = 0; i < 2; i++) {
-        if (none[i])
-            continue;
-        TRY(kept(b, &o[X1 + i], i ? opposite_of : &o[CONDITION], x, &part[i]));
-        const shape s = emit_shape(b, part[i]);
-        *y = part[i];
-        if (none[1 - i] && shape_equal(&s, &out))
-            return CORNU_OK;
-    }
-    for (int i = 0; i < 2; i++)
-        if (none[i])
-            TRY(kept(b, &o[X1 + i], i ? opposite_of : &o[CONDITION], x, &part[i]));
-    return emit_binary(b, BINARY_ADD, part[0], part[1], y);
+    number_array made = {.values = NULL};
+    operand condition = o[CONDITION];
+    cornu_status status = CORNU_OK;
+    if (which == X2)
+        status = negated(b, &o[CONDITION], &made, &condition);
+    if (status == CORNU_OK)
+        status = kept(b, &o[which], &condition, x, y);
+    number_array_free(&made);
+    return status;
 }
 
+/* The sum of both parts; one of zeros is left out where the other one has the output's shape. */
 static cornu_status where_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
+    const shape out = emit_output(b);
     const number_array *arrays[OPERANDS];
-    number_array made = {.values = NULL};
-    operand o[OPERANDS], opposite_of;
+    operand o[OPERANDS];
+    tensor_ref first, second;
     int next = 0;
     arrays_of(l, arrays);
     for (int i = 0; i < OPERANDS; i++)
         o[i] = (operand){.tensor = arrays[i] ? NO_TENSOR : x[next++], .array = arrays[i]};
-    cornu_status status = negated(b, &o[CONDITION], &made, &opposite_of);
-    if (status == CORNU_OK)
-        status = chosen(b, o, &opposite_of, x[0], y);
-    number_array_free(&made);
-    return status;
+    const int zeros = is_zero(o[X2].array) ? X2 : is_zero(o[X1].array) ? X1 : OPERANDS;
+    const int begin = zeros == X1 ? X2 : X1;
+    TRY(part_of(b, o, begin, x[0], &first));
+    const shape s = emit_shape(b, first);
+    *y = first;
+    if (zeros < OPERANDS && shape_equal(&s, &out))
+        return CORNU_OK;
+    TRY(part_of(b, o, begin == X1 ? X2 : X1, x[0], &second));
+    return emit_binary(b, BINARY_ADD, first, second, y);
 }
 
 static const char *const where_samples[] = {
