@@ -473,6 +473,20 @@ static void powers_that_are_functions_are_read(void **state)
     }
 }
 
+/* A node whose first reader would make one layer of both, and whose second reader would miss it. */
+static void what_several_nodes_read_is_a_layer_of_its_own(void **state)
+{
+    (void)state;
+    const float x[] = {1, -2}, sigmoid[] = {1 / (1 + expf(-x[0])), 1 / (1 + expf(-x[1]))},
+                expected[] = {x[0] * sigmoid[0] + sigmoid[0], x[1] * sigmoid[1] + sigmoid[1]};
+    onnx_graph *g = graph_of((int64_t[]){2}, 1);
+    add(g, "Sigmoid", "x", NULL, "s");
+    add(g, "Mul", "s", "x", "product");
+    add(g, "Relu", "s", NULL, "other");
+    add(g, "Add", "product", "other", "y");
+    expect_numbers(g, x, expected, 2);
+}
+
 /* ---- files with something wrong in them --------------------------------------------------- */
 
 static void open_bytes(const char *content, size_t size)
@@ -560,6 +574,7 @@ int main(void)
         TEST(nodes_that_the_output_needs_are_read_alone),
         TEST(numbers_stand_on_either_side),
         TEST(powers_that_are_functions_are_read),
+        TEST(what_several_nodes_read_is_a_layer_of_its_own),
         TEST(truncated_and_damaged_files_are_read_or_refused),
         TEST(data_in_other_files_are_refused),
         TEST(other_files_are_refused),
