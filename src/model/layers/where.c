@@ -198,6 +198,7 @@ static cornu_status where_emit(const layer *l, step_builder *b, const tensor_ref
 static const char *const where_samples[] = {
     "4,3 | {condition: [true, false, true], inputs: [a, b]}",
     "4,3 | {condition: [[1], [0], [0], [1]], x2: 0}",
+    "4,1 | {condition: [[1], [0], [0], [1]], x2: [[0, 0, 0]]}",
     "4,3 | {condition: [0, 1, 1], x1: [[2], [3], [-1], [0.5]]}",
     "5 | {x2: -1, inputs: [a, b]}",
     "4,3 | {x1: [1, 2, 3], x2: [[0.5], [1], [0], [-1]]}",
