@@ -497,6 +497,41 @@ static void large_batches_are_the_samples_themselves(void **state)
     cornu_model_close(model);
 }
 
+/* ---- constants ----------------------------------------------------------------------------- */
+
+static void each_constant_has_its_own_place_in_memory(void **state)
+{
+    (void)state;
+    const gpu_driver driver = fake_driver();
+    cornu_model *model =
+        net_model("model: {input: [3], layers: [{Multiply: {x2: [1, 2, 3]}}, {Dense: {units: 3}}, "
+                  "{Add: {x2: [4, 5, 6]}}]}\ncompile: {optimizer: sgd, loss: mse}");
+    plan_options options = {.mode = PLAN_TRAIN, .batch = BATCH};
+    fake f;
+    plan *p;
+    prepared *ready = NULL;
+    int constants = 0;
+    open_fake(&f, &driver);
+    const device_ops *ops = f.g.device.ops;
+    expect_ok(plan_build(model, &options, &p));
+    expect_ok(ops->bind(&f.g.device, model));
+    expect_ok(ops->prepare(&f.g.device, p, &ready));
+    for (int i = 0; i < p->tensor_count; i++) {
+        const tensor *t = &p->tensors[i];
+        if (t->role != TENSOR_CONSTANT)
+            continue;
+        constants++;
+        assert_int_equal(ready->offsets[i] % GPU_ALIGNMENT, 0);
+        assert_memory_equal((const void *)(ready->constants.at + ready->offsets[i]), t->values,
+                            (size_t)t->count * sizeof(float));
+    }
+    assert_int_equal(constants, 2);
+    ops->release(&f.g.device, ready);
+    plan_free(p);
+    ops->close(&f.g.device);
+    cornu_model_close(model);
+}
+
 /* ---- time ---------------------------------------------------------------------------------- */
 
 /* One gap for an operation's first kernel and one for each further one; none for an operation that
@@ -774,6 +809,7 @@ int main(void)
         cmocka_unit_test(transformed_batches_are_what_the_network_sees),
         cmocka_unit_test(other_batches_are_the_samples_themselves),
         cmocka_unit_test(large_batches_are_the_samples_themselves),
+        cmocka_unit_test(each_constant_has_its_own_place_in_memory),
         cmocka_unit_test(launch_gaps_are_those_of_each_operations_kernels),
         cmocka_unit_test(an_operation_that_the_device_lacks_is_refused_by_name),
         cmocka_unit_test(buffers_larger_than_the_largest_piece_are_refused),
