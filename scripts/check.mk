@@ -2,9 +2,9 @@
 # cores, and builds share make's job slots. scripts/check_step.sh knows what a step does; one that fails does not end
 # the others.
 fast := build quiet tests python format scripts
-all := build quiet peers-environment asan plugins tsan tests peers-python peers-fixtures peers-guides peers-training \
-    bundle python arm64 peers-tensorboard peers-onnx peers-torch packages newer-libraries valgrind format scripts \
-    asan-python
+all := build quiet peers-environment asan plugins tsan tests peers-python asan-python peers-fixtures peers-guides \
+    peers-training bundle python arm64 peers-tensorboard peers-onnx peers-torch packages newer-libraries valgrind format \
+    scripts
 slow := build slow-tests mutations interrupts drivers fuzzing all-architectures quickstart wheel
 steps := $(sort $(fast) $(all) $(slow))
 

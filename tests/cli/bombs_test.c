@@ -139,7 +139,8 @@ static void no_other_small_file_takes_much(void **state)
         snprintf(folder, sizeof folder, "./%.*s", (int)strcspn(b->name, "/"), b->name);
         run_within(b->name, ARGUMENTS("summary", b->name), -1);
         run_within(b->name, ARGUMENTS("data", "show", folder), -1);
-        run_within(b->name, ARGUMENTS("predict", "m.safetensors", "--data", folder), -1);
+        if (!SANITIZED) /* the same readers */
+            run_within(b->name, ARGUMENTS("predict", "m.safetensors", "--data", folder), -1);
         free(data.data);
     }
 }

@@ -141,7 +141,8 @@ static void expect_bits_of_one_on(const char *device, const char *layers, const 
                       .divides = true,
                       .device = device};
     train_alone(&alone);
-    for (int count = SANITIZED ? 2 : 1; count <= 8; count *= SANITIZED ? 4 : 2) {
+    const int most = SANITIZED && strcmp(layers, TINY) != 0 ? 2 : 8;
+    for (int count = SANITIZED ? 2 : 1; count <= most; count *= SANITIZED ? 4 : 2) {
         training t = alone;
         memset(t.models, 0, sizeof t.models);
         run_all(count, &t, results);
