@@ -207,10 +207,9 @@ static void cast(onnx_export *e, const char *x, onnx_type to, const char *y)
 static void add_truths(onnx_export *e, const tensor *t, bool first, const char *name)
 {
     const int64_t *d = t->shape.dim, images[4] = {d[0], d[3], d[1], d[2]};
-    const int64_t pixels = d[1] * d[2];
     bool *to = onnx_graph_new_tensor(e->graph, name, ONNX_BOOL, first ? images : d, t->shape.rank);
     for (int64_t i = 0; to && i < t->count; i++)
-        to[first ? i % d[3] * pixels + i / d[3] : i] = t->values[i] < 0 || t->values[i] > 0;
+        to[first ? onnx_place_first(&t->shape, i) : i] = t->values[i] < 0 || t->values[i] > 0;
 }
 
 /* a where b is not 0 */

@@ -40,6 +40,12 @@ void onnx_transpose(onnx_export *e, const char *x, const char *y, const int *ord
 const char *onnx_plain(onnx_export *e, tensor_ref t);
 /* The same, channels first: [batch][channels][height][width]. */
 const char *onnx_channels_first(onnx_export *e, tensor_ref t);
+/* The place, channels first, of number `i` of a tensor [batch][height][width][channels] with one
+   sample. */
+static inline int64_t onnx_place_first(const shape *s, int64_t i)
+{
+    return i % s->dim[3] * s->dim[1] * s->dim[2] + i / s->dim[3];
+}
 /* The existing name; channels first if both exist. */
 const char *onnx_either(onnx_export *e, tensor_ref t, bool *first);
 

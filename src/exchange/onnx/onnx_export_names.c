@@ -117,11 +117,11 @@ const char *onnx_plain(onnx_export *e, tensor_ref t)
 static const char *constant_first(onnx_export *e, tensor_ref t)
 {
     const tensor *c = &e->plan->tensors[t];
-    const int64_t *d = c->shape.dim, dims[4] = {d[0], d[3], d[1], d[2]}, pixels = d[1] * d[2];
+    const int64_t *d = c->shape.dim, dims[4] = {d[0], d[3], d[1], d[2]};
     const char *name = onnx_result(e, t, true);
     float *to = onnx_graph_new_tensor(e->graph, name, ONNX_FLOAT, dims, 4);
     for (int64_t i = 0; to && i < c->count; i++)
-        to[i % d[3] * pixels + i / d[3]] = c->values[i];
+        to[onnx_place_first(&c->shape, i)] = c->values[i];
     return name;
 }
 

@@ -89,6 +89,9 @@ const onnx_value *onnx_value_of(const onnx_import *im, size_t input);
 const onnx_value *onnx_value_from(const onnx_import *im, int from);
 /* A matrix whose dimensions were exchanged becomes one in cornu's order, by a layer. */
 cornu_status onnx_put_in_order(onnx_import *im, int from);
+/* cornu's axis, the batch is 0, of one of the file's, which may count from the end, in x; -1: x has
+   none. */
+int onnx_axis_of(const onnx_import *im, int64_t axis);
 /* The step that alone reads the result of step `of`, if it is an operator `kind` with that among
    its first two inputs; *other: the name of the other one, or "". Else -1. */
 int onnx_reader(const onnx_import *im, int of, const char *kind, const char **other);
@@ -128,6 +131,8 @@ cornu_status onnx_import_order(onnx_import *im);
 
 /* ---- several inputs become one (onnx_import_merges.c) ---- */
 
+/* The layer's name of the current operator, where ONNX has another one. */
+const char *onnx_layer_of(const onnx_import *im);
 /* Fail unless the elements of all inputs that are results stand in one order. */
 cornu_status onnx_check_orders(const onnx_import *im);
 

@@ -106,26 +106,11 @@ static cornu_status add_layer(onnx_import *im, const char *kind, const char *con
 cornu_status onnx_import_pair(onnx_import *im)
 {
     static const char *const keys[] = {"x1", "x2"};
-    static const char *const layers[][2] = {
-        {"Div", "Divide"},
-        {"MatMul", "Matmul"},
-        {"Max", "Maximum"},
-        {"Min", "Minimum"},
-        {"Mul", "Multiply"},
-        {"Sub", "Subtract"},
-        {"Sum", "Add"},
-        {"GreaterOrEqual", "GreaterEqual"},
-        {"LessOrEqual", "LessEqual"},
-    };
     const Onnx__NodeProto *n = onnx_node_at(im);
-    const char *kind = n->op_type;
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
-        if (strcmp(n->op_type, layers[i][0]) == 0)
-            kind = layers[i][1];
     if (n->n_input != 2)
         return onnx_import_fail(im, "found %zu inputs; expected 2", n->n_input);
     TRY(onnx_check_orders(im));
-    return add_layer(im, kind, keys, 2);
+    return add_layer(im, onnx_layer_of(im), keys, 2);
 }
 
 cornu_status onnx_import_where(onnx_import *im)

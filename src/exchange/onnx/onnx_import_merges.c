@@ -78,27 +78,38 @@ static cornu_status add_merge(onnx_import *im, const char *kind, int axis)
     return status == CORNU_OK ? onnx_done(im) : status;
 }
 
-cornu_status onnx_import_merge(onnx_import *im)
+const char *onnx_layer_of(const onnx_import *im)
 {
     static const char *const layers[][2] = {
-        {"Div", "Divide"},   {"Max", "Maximum"},  {"Mean", "Average"}, {"Min", "Minimum"},
-        {"Mul", "Multiply"}, {"Sub", "Subtract"}, {"Sum", "Add"},
+        {"Div", "Divide"},
+        {"GreaterOrEqual", "GreaterEqual"},
+        {"LessOrEqual", "LessEqual"},
+        {"MatMul", "Matmul"},
+        {"Max", "Maximum"},
+        {"Mean", "Average"},
+        {"Min", "Minimum"},
+        {"Mul", "Multiply"},
+        {"Sub", "Subtract"},
+        {"Sum", "Add"},
     };
-    const Onnx__NodeProto *n = onnx_node_at(im);
-    const char *kind = n->op_type, *name = kind; /* Add has its own */
+    const char *kind = onnx_node_at(im)->op_type;
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
         if (strcmp(kind, layers[i][0]) == 0)
-            name = layers[i][1];
+            return layers[i][1];
+    return kind;
+}
+
+cornu_status onnx_import_merge(onnx_import *im)
+{
     TRY(check_computed(im));
-    if (n->n_input == 1)
+    if (onnx_node_at(im)->n_input == 1)
         return onnx_done(im);
     TRY(onnx_check_orders(im));
-    return add_merge(im, name, 0);
+    return add_merge(im, onnx_layer_of(im), 0);
 }
 
 cornu_status onnx_import_concat(onnx_import *im)
 {
-    static const int images[4] = {0, 3, 1, 2}; /* where a dimension of an image is in cornu */
     const Onnx__NodeProto *n = onnx_node_at(im);
     const int64_t rank = im->x.shape.rank + 1, given = onnx_int(n, "axis", 1);
     const int64_t axis = given < 0 ? given + rank : given;
@@ -114,7 +125,7 @@ cornu_status onnx_import_concat(onnx_import *im)
                                     "concatenated before, or transposed");
     if (n->n_input == 1)
         return onnx_done(im);
-    return add_merge(im, "Concatenate", im->x.order == ORDER_FIRST ? images[axis] : (int)axis);
+    return add_merge(im, "Concatenate", onnx_axis_of(im, axis));
 }
 
 /* ---- products ----------------------------------------------------------------------------- */

@@ -42,17 +42,6 @@ typedef struct slice_part {
     int64_t begin, end, step;
 } slice_part;
 
-/* cornu's axis, the batch is 0, of one of the file's; -1: none. */
-static int axis_of(const onnx_import *im, int64_t axis)
-{
-    static const int images[4] = {0, 3, 1, 2};
-    const int rank = im->x.shape.rank + 1;
-    axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank)
-        return -1;
-    return im->x.order == ORDER_FIRST ? images[axis] : (int)axis;
-}
-
 static cornu_status read_parts(const onnx_import *im, slice_part parts[SHAPE_MAX])
 {
     number_list starts, ends, axes, steps;
@@ -70,7 +59,7 @@ static cornu_status read_parts(const onnx_import *im, slice_part parts[SHAPE_MAX
                                 (long long)steps.count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t given = axes.count < 0 ? i : number_at(&axes, i);
-        const int axis = axis_of(im, given);
+        const int axis = onnx_axis_of(im, given);
         if (axis < 1 || parts[axis].given)
             return onnx_import_fail(im,
                                     "axes: found %lld; expected each dimension behind the batch "

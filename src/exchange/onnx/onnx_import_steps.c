@@ -245,3 +245,13 @@ cornu_status onnx_put_in_order(onnx_import *im, int from)
     *v = im->x;
     return CORNU_OK;
 }
+
+int onnx_axis_of(const onnx_import *im, int64_t axis)
+{
+    static const int images[4] = {0, 3, 1, 2};
+    const int rank = im->x.shape.rank + 1;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank)
+        return -1;
+    return im->x.order == ORDER_FIRST ? images[axis] : (int)axis;
+}
