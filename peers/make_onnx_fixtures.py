@@ -144,7 +144,7 @@ def part_cases():
     yield "a part by attributes", c, "", False
     c = hand(13, 4, 5)
     c.node("Slice", c.constant([0], np.int64), c.constant([1], np.int64), c.constant([0], np.int64))
-    yield "a part of the batch", c, "(Slice): axes: found 0; expected each dimension behind the batch", False
+    yield "a part of the batch", c, "(Slice): axes: found 0; expected each dimension after the batch", False
     c = hand(13, 4, 5)
     c.node("Slice", c.constant([3], np.int64), c.constant([0], np.int64), c.constant([1], np.int64), c.constant([-1], np.int64))
     yield "a part backwards", c, "found a slice of step -1", False

@@ -29,7 +29,7 @@ typedef struct cornu_end_info {
     int64_t shape[8]; /* without the batch dimension */
     int64_t first;    /* its numbers begin here in a row of cornu_predict's inputs or outputs, */
     int64_t count;    /* and are so many */
-    int64_t target_count; /* of an output: the numbers of its target; 0 without loss and metrics */
+    int64_t target_count; /* an output's: numbers of its target; 0 without loss and metrics */
 } cornu_end_info;
 
 /* How many inputs and outputs, and one of them. CORNU_NOT_FOUND for another index. */

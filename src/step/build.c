@@ -264,7 +264,7 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
 static cornu_status take_row(step_builder *b, int64_t *target_at, goal *g)
 {
     const cornu_model *m = b->plan->model;
-    int64_t at = target_count(m) + g->number; /* of the weight */
+    int64_t at = target_count(m) + g->number; /* where the weight is in the row */
     const shape s = model_target_shape(m, g->number);
     const shape one = {.rank = 0};
     b->node = &m->nodes[m->outputs[g->number].node];
@@ -289,7 +289,7 @@ static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
                   .loss = has_loss ? &m->outputs[i].loss : NULL,
                   .output = outputs[m->outputs[i].node],
                   .target = b->plan->target,
-                  .weight = b->plan->ops[0].out[2]}; /* of GATHER */
+                  .weight = b->plan->ops[0].out[2]}; /* GATHER's */
         if (m->output_count > 1)
             TRY(take_row(b, &target_at, &g));
         if (has_loss)

@@ -166,7 +166,7 @@ def targets_of(handle, y, count: int, what: str) -> np.ndarray:
         raise ValueError(f"{what}: found {array.shape[0] if array.ndim else 'a single'} targets for {count} samples")
     outputs = int(np.prod(handle.shapes()[1]))
     _, shape, size, classes = ends[0]
-    if classes and size > 1:  # of each position: rows of floats
+    if classes and size > 1:  # one for each position: rows of floats
         return np.ascontiguousarray(_target_of(array, size, classes, shape[-1], count, what), np.float32)
     if not is_sparse(handle):
         if array.size != count * outputs:

@@ -61,7 +61,7 @@ class Calls:
 
     def __init__(self, owner: str):
         self.owner = owner
-        # Of each layer: its name, the sources of each call, and were they in a list? The library calls an operation once: its
+        # For each layer: its name, the sources of each call, and were they in a list? The library calls an operation once: its
         # further calls are operations of their own.
         self.of: dict[tuple, tuple[Layer, str, list]] = {}
         self.count = 0

@@ -62,7 +62,7 @@ static cornu_status read_parts(const onnx_import *im, slice_part parts[SHAPE_MAX
         const int axis = onnx_axis_of(im, given);
         if (axis < 1 || parts[axis].given)
             return onnx_import_fail(im,
-                                    "axes: found %lld; expected each dimension behind the batch "
+                                    "axes: found %lld; expected each dimension after the batch "
                                     "once at most",
                                     (long long)given);
         parts[axis] = (slice_part){.given = true,
