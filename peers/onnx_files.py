@@ -26,7 +26,7 @@ MOST = 1e-5
 BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
 DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
 # Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
-NOT_READ = ("rank ", "Dot ", "Matmul ", "Transpose ")
+NOT_READ = ("rank ", "Dot ", "Matmul ", "Transpose ", "Permute ")
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}
 
@@ -47,6 +47,10 @@ def samples() -> list[tuple[str, str, str]]:
                  for macro, kind in re.findall(r"^(MERGING|PAIR|REDUCTION|EXTREME)\((\w+),", text, re.MULTILINE)]
         rows += [(kind, ".samples = pair_samples") for kind in re.findall(r"^COMPARISON\((\w+),", text, re.MULTILINE)]
         rows += [(kind, f".samples = {table}") for kind, table in re.findall(r"^ELEMENTWISE\((\w+), \w+, \w+, (\w+)", text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}_samples")
+                 for kind, table in re.findall(r"^POOLING\((\w+), \"\w+\", \w+, (\w+),", text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r'^BORDER\((\w+), "\w+", (\w+),', text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r"^UP_SAMPLING\((\w+), (\w+)\)", text, re.MULTILINE)]
         for kind, row in rows:
             table = re.search(r"\.samples = (\w+)", row)
             found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"',

@@ -57,6 +57,7 @@ def only(name: str, *choices: Any) -> Option:
 _KINDS = {
     "int": "a whole number",
     "pair": "a whole number, or two",
+    "single": "a whole number",
     "axes": "a whole number, or two",
     "real": "a number",
     "bool": "True or False",

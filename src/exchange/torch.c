@@ -15,8 +15,8 @@ static const char *torch_role_name(torch_role role)
 
 static const char *torch_kind_name(torch_kind kind)
 {
-    static const char *const names[] = {"Conv2d", "Linear", "BatchNorm", "LayerNorm",
-                                        "a module of another kind"};
+    static const char *const names[] = {"Conv2d",    "Conv1d",    "Linear",
+                                        "BatchNorm", "LayerNorm", "a module of another kind"};
     return names[kind];
 }
 
@@ -26,6 +26,7 @@ static torch_kind torch_kind_of(int rank, bool means)
     if (means)
         return TORCH_BATCH_NORM;
     return rank == 4   ? TORCH_CONV
+           : rank == 3 ? TORCH_CONV_1D
            : rank == 2 ? TORCH_LINEAR
            : rank == 1 ? TORCH_LAYER_NORM
                        : TORCH_OTHER;
@@ -36,9 +37,13 @@ static int role_of(const char *name)
     static const struct {
         const char *ending;
         torch_role role;
-    } roles[] = {{"/kernel", TORCH_WEIGHT},    {"/gamma", TORCH_WEIGHT},
-                 {"/bias", TORCH_BIAS},        {"/beta", TORCH_BIAS},
-                 {"/moving_mean", TORCH_MEAN}, {"/moving_variance", TORCH_VARIANCE}};
+    } roles[] = {{"/kernel", TORCH_WEIGHT},
+                 {"/gamma", TORCH_WEIGHT},
+                 {"/scale", TORCH_WEIGHT},
+                 {"/bias", TORCH_BIAS},
+                 {"/beta", TORCH_BIAS},
+                 {"/moving_mean", TORCH_MEAN},
+                 {"/moving_variance", TORCH_VARIANCE}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (path_has_ending(name, roles[i].ending))
             return (int)roles[i].role;
@@ -180,20 +185,23 @@ static cornu_status torch_modules(const cornu_model *m, torch_module **out, int 
 
 /* ---- tensors ------------------------------------------------------------------------------ */
 
-/* Shape and order of elements of this variable in PyTorch. */
+/* Shape and order of elements of this variable in PyTorch. Its kernels are those of plans, which
+   see a group for each channel of a depthwise convolution. */
 static shape torch_shape(const cornu_model *m, int index)
 {
-    const shape *s = &m->variables[index].shape;
-    const int64_t *d = s->dim;
-    if (s->rank == 4)
+    const variable *v = &m->variables[index];
+    const int64_t *d = v->plan_shape.dim;
+    if (v->shape.rank == 4)
         return (shape){4, {d[3], d[2], d[0], d[1]}};
-    return s->rank == 2 ? (shape){2, {d[1], d[0]}} : *s;
+    if (v->shape.rank == 3)
+        return (shape){3, {d[3], d[2], d[1]}};
+    return v->shape.rank == 2 ? (shape){2, {d[1], d[0]}} : v->shape;
 }
 
 static weight_order torch_order(const cornu_model *m, const torch_module *module, torch_role role)
 {
     int rank = m->variables[module->variable[role]].shape.rank;
-    weight_order order = {.form = rank == 4   ? WEIGHT_KERNEL
+    weight_order order = {.form = rank > 2    ? WEIGHT_KERNEL
                                   : rank == 2 ? WEIGHT_TRANSPOSED
                                               : WEIGHT_SAME};
     bool of_outputs = module->kind == TORCH_LINEAR && role == TORCH_BIAS;
@@ -532,7 +540,7 @@ static cornu_status copy_tensor(const state_dict *d, const torch_module *m, torc
     void *values;
     TRY(read_all(t, &values));
     for (int64_t i = 0; i < v->count; i++)
-        v->value[i] = element_at(t, values, weight_order_index(&order, &v->shape, i));
+        v->value[i] = element_at(t, values, weight_order_index(&order, &v->plan_shape, i));
     free(values);
     return CORNU_OK;
 }
@@ -611,7 +619,7 @@ static cornu_status fetch(void *source, int number, void *to, size_t bytes)
     const variable *v = &c->model->variables[module->variable[role]];
     weight_order order = torch_order(c->model, module, role);
     for (int64_t i = 0; i < v->count; i++)
-        out[weight_order_index(&order, &v->shape, i)] = v->value[i];
+        out[weight_order_index(&order, &v->plan_shape, i)] = v->value[i];
     return CORNU_OK;
 }
 

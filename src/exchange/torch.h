@@ -18,6 +18,7 @@ typedef enum torch_role {
 
 typedef enum torch_kind {
     TORCH_CONV,
+    TORCH_CONV_1D,
     TORCH_LINEAR,
     TORCH_BATCH_NORM,
     TORCH_LAYER_NORM,

@@ -190,6 +190,7 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
         const weight_spec *w = &call->weights[i];
         const variable v = {
             .shape = w->shape,
+            .plan_shape = w->seen_as,
             .count = shape_elements(&w->shape),
             .statistic = !w->trainable,
             .trainable = w->trainable && l->trainable && m->trainable,

@@ -143,6 +143,14 @@ static cornu_status read_pair(const config_field *f, const doc *d, void *out)
     return doc_fail_found(d, wanted(f, "one or two [height, width] whole numbers", buffer));
 }
 
+static cornu_status read_single(const config_field *f, const doc *d, void *out)
+{
+    char buffer[WANTED_SIZE];
+    if (get_int(f, d->type == DOC_LIST && d->count == 1 ? d->items[0] : d, out))
+        return CORNU_OK;
+    return doc_fail_found(d, wanted(f, "a whole number", buffer));
+}
+
 static cornu_status read_padding(const config_field *f, const doc *d, void *out)
 {
     int64_t *sides = out, pair[2]; /* top, bottom, left, right */
@@ -423,6 +431,7 @@ typedef cornu_status field_reader(const config_field *f, const doc *d, void *out
 static field_reader *const readers[] = {
     [CONFIG_INT] = read_int,
     [CONFIG_PAIR] = read_pair,
+    [CONFIG_SINGLE] = read_single,
     [CONFIG_AXES] = read_axes,
     [CONFIG_REAL] = read_real,
     [CONFIG_BOOL] = read_bool,
@@ -449,10 +458,10 @@ static void store_none(const config_field *f, void *out)
 {
     if (f->type == CONFIG_REAL)
         *(double *)out = f->none;
-    else if (f->type == CONFIG_INT)
+    else if (f->type == CONFIG_INT || f->type == CONFIG_SINGLE)
         *(int64_t *)out = (int64_t)f->none;
     else if (f->type == CONFIG_PAIR)
-        memset(out, 0, 2 * sizeof(int64_t));
+        ((int64_t *)out)[0] = ((int64_t *)out)[1] = (int64_t)f->none;
     else if (f->type == CONFIG_SHAPE || f->type == CONFIG_BATCH_SHAPE)
         ((shape *)out)->rank = 0;
     else if (f->type == CONFIG_INTS)
@@ -599,9 +608,9 @@ static bool is_none(const config_field *f, const void *value)
     case CONFIG_REAL:
         return *(const double *)value <= f->none;
     case CONFIG_INT:
-        return *(const int64_t *)value == (int64_t)f->none;
+    case CONFIG_SINGLE:
     case CONFIG_PAIR:
-        return *(const int64_t *)value == 0;
+        return *(const int64_t *)value == (int64_t)f->none;
     case CONFIG_SHAPE:
     case CONFIG_BATCH_SHAPE:
         return ((const shape *)value)->rank == 0;
@@ -625,6 +634,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
     case CONFIG_INT:
     case CONFIG_AXIS:
         return json_integer(ints[0]);
+    case CONFIG_SINGLE:
+        return json_pack("[I]", (json_int_t)ints[0]);
     case CONFIG_PAIR:
     case CONFIG_AXES:
         return pair_to_json(ints);
@@ -720,6 +731,7 @@ cornu_status config_print(const json_t *value, char **out)
 static const char *const type_names[] = {
     [CONFIG_INT] = "int",
     [CONFIG_PAIR] = "pair",
+    [CONFIG_SINGLE] = "single",
     [CONFIG_AXES] = "axes",
     [CONFIG_REAL] = "real",
     [CONFIG_BOOL] = "bool",

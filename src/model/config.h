@@ -15,6 +15,7 @@
 typedef enum config_type {
     CONFIG_INT,         /* int64_t */
     CONFIG_PAIR,        /* int64_t[2]: an int or [height, width] */
+    CONFIG_SINGLE,      /* int64_t: an int or a list of one, as Keras writes it */
     CONFIG_REAL,        /* double */
     CONFIG_BOOL,        /* bool */
     CONFIG_CHOICE,      /* int: the index in `choices`, "valid|same" */
@@ -40,7 +41,7 @@ typedef enum config_type {
 
 enum {
     CONFIG_REQUIRED = 1,  /* has no default */
-    CONFIG_NULLABLE = 2,  /* null is a value: stored as `none` (pair: 0, 0) */
+    CONFIG_NULLABLE = 2,  /* null is a value: stored as `none` (pair: twice) */
     CONFIG_ABOVE = 4,     /* must be greater than `minimum`, not equal */
     CONFIG_BELOW = 8,     /* must be less than `maximum`, not equal */
     CONFIG_ALIAS = 16,    /* another spelling: read, never written, not listed in messages */

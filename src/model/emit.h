@@ -49,6 +49,10 @@ cornu_status emit_dense(step_builder *b, tensor_ref x, tensor_ref kernel, tensor
                         tensor_ref *y); /* over the last dimension */
 cornu_status emit_conv2d(step_builder *b, tensor_ref x, tensor_ref kernel, tensor_ref bias,
                          const window2d *w, tensor_ref *y); /* kernel [kh][kw][in/groups][out] */
+/* The gradient of a convolution over an image of this size with respect to it; kernel
+   [kh][kw][filters][in]. */
+cornu_status emit_conv2d_transpose(step_builder *b, tensor_ref x, tensor_ref kernel,
+                                   const int64_t size[2], const window2d *w, tensor_ref *y);
 cornu_status emit_max_pool(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y);
 cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y);
 cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
@@ -65,7 +69,7 @@ enum { EMIT_REALS = 4 };
 cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref *inputs, int count,
                             const double reals[EMIT_REALS], tensor_ref *y);
 /* y = f(x, z), element by element. Both have the same rank; where a dimension of one of them is 1,
-   its elements are repeated. */
+   its elements are repeated. z may be a weight, whose first dimension is 1. */
 cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor_ref z,
                          tensor_ref *y);
 /* The `count` tensors of x, equal in all dimensions but `axis` (0: the batch), one after the other.

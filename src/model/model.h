@@ -16,6 +16,7 @@ typedef struct layer layer;
 typedef struct weight_spec {
     const char *name; /* "kernel" */
     shape shape;
+    shape seen_as; /* the same numbers as the plan sees them */
     initializer initializer;
     bool trainable;
 } weight_spec;

@@ -12,8 +12,9 @@
 /* An array of numbers that lives from step to step: a weight, a moving mean, an optimizer's slot.
    This is the host's copy; while a session trains, the device's copy is the valid one. */
 typedef struct variable {
-    char *name; /* "conv2d/kernel"; slots: "optimizer/SLOT/conv2d/kernel" */
-    shape shape;
+    char *name;       /* "conv2d/kernel"; slots: "optimizer/SLOT/conv2d/kernel" */
+    shape shape;      /* Keras's */
+    shape plan_shape; /* the same numbers in a plan */
     int64_t count;
     float *value;   /* [count] */
     bool statistic; /* its layer computes it, such as a moving mean; it is never trained */

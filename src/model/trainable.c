@@ -13,6 +13,7 @@ static cornu_status add_slot(cornu_model *m, int of, int number, const optimizer
 {
     const variable slot = {
         .shape = m->variables[of].shape,
+        .plan_shape = m->variables[of].plan_shape,
         .count = m->variables[of].count,
         .is_slot = true,
         .of = of,

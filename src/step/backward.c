@@ -153,6 +153,24 @@ static cornu_status back_to_input(step_builder *b, const op *f, op *o)
     return builder_add(b, o, f->name);
 }
 
+/* A transposed convolution: x and dy have exchanged their places. */
+static cornu_status back_conv2d_transpose(step_builder *b, const op *f, tensor_ref dy)
+{
+    if (needed(b, f->in[1])) {
+        op o = op_new(OP_CONV2D_BACKWARD_WEIGHTS);
+        o.in[0] = dy;
+        o.in[1] = f->in[0];
+        o.a.window = f->a.window;
+        TRY(builder_gradient(b, f->in[1], &o.out[0]));
+        TRY(builder_add(b, &o, f->name));
+    }
+    op o = op_new(OP_CONV2D_FORWARD);
+    o.in[0] = dy;
+    o.in[1] = f->in[1];
+    o.a.window = f->a.window;
+    return needed(b, f->in[0]) ? back_to_input(b, f, &o) : CORNU_OK;
+}
+
 static cornu_status back_activation(step_builder *b, const op *f, tensor_ref dy)
 {
     op o = op_new(OP_ACTIVATION_BACKWARD);
@@ -302,6 +320,7 @@ static cornu_status back_by_names(step_builder *b, const op *f, tensor_ref dy)
 static backward_rule *const rules[OP_COUNT] = {
     [OP_DENSE_FORWARD] = back_dense,
     [OP_CONV2D_FORWARD] = back_conv2d,
+    [OP_CONV2D_BACKWARD_DATA] = back_conv2d_transpose,
     [OP_ACTIVATION_FORWARD] = back_activation,
     [OP_DROPOUT] = back_dropout,
     [OP_SCALE] = back_scale,

@@ -223,7 +223,7 @@ cornu_status builder_add_variables(step_builder *b)
         const variable *v = &m->variables[i];
         tensor t = {.role = TENSOR_VARIABLE,
                     .variable = i,
-                    .shape = v->shape,
+                    .shape = v->plan_shape,
                     .count = v->count,
                     .first = -1,
                     .last = -1,

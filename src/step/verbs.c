@@ -157,6 +157,27 @@ cornu_status emit_conv2d(step_builder *b, tensor_ref x, tensor_ref kernel, tenso
     return forward(b, &o, &s, y);
 }
 
+cornu_status emit_conv2d_transpose(step_builder *b, tensor_ref x, tensor_ref kernel,
+                                   const int64_t size[2], const window2d *w, tensor_ref *y)
+{
+    TRY(check_image(b, x));
+    const shape in = emit_shape(b, x);
+    const shape *k = kernel == NO_TENSOR ? NULL : &b->plan->tensors[kernel].shape;
+    if (!k || k->rank != 4 || w->groups != 1 || k->dim[0] != w->kernel[0] ||
+        k->dim[1] != w->kernel[1] || k->dim[3] != in.dim[2])
+        return shape_fail(b, "kernel", kernel, "(height, width, filters, channels)");
+    shape s = {3, {size[0], size[1], k->dim[2]}};
+    shape from = s;
+    TRY(window_shape(w, &from));
+    if (from.dim[0] != in.dim[0] || from.dim[1] != in.dim[1])
+        return shape_fail(b, "input", x, "that of a convolution over the output");
+    op o = op_new(OP_CONV2D_BACKWARD_DATA);
+    o.in[0] = x;
+    o.in[1] = kernel;
+    o.a.conv.w = *w;
+    return forward(b, &o, &s, y);
+}
+
 static cornu_status emit_pool(step_builder *b, op_kind kind, tensor_ref x, const window2d *w,
                               tensor_ref *y)
 {

@@ -248,9 +248,10 @@ static void names_and_endings_are_checked(void **state)
 
 /* ---- there and back ----------------------------------------------------------------------- */
 
-static bool reshapes_an_image(const layer_kind *kind)
+/* A Reshape of an image has another order there, and a separable convolution is two modules. */
+static bool has_no_module(const layer_kind *kind)
 {
-    return strcmp(kind->name, "Reshape") == 0;
+    return strcmp(kind->name, "Reshape") == 0 || strstr(kind->name, "Separable") == kind->name;
 }
 
 static void every_layer_comes_back(void **state)
@@ -259,7 +260,7 @@ static void every_layer_comes_back(void **state)
     const char *path = scratch_path("w.safetensors");
     for (const layer_kind *const *kind = layer_kinds; *kind; kind++)
         for (const char *const *sample = (*kind)->samples; *sample; sample++) {
-            if (reshapes_an_image(*kind))
+            if (has_no_module(*kind))
                 continue;
             cornu_model *m = net_layer(*kind, *sample), *again = net_layer(*kind, *sample);
             expect_ok(cornu_model_initialize(m, 5));

@@ -29,7 +29,7 @@ static const struct {
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
     {MODEL("    - LSTM: {units: 4}\n"),
-     "unknown layer \"LSTM\"; cornu has Activation, Add, Average, AveragePooling2D"},
+     "unknown layer \"LSTM\"; cornu has Activation, Add, Average, AveragePooling1D"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},

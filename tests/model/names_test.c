@@ -73,8 +73,8 @@ static void slips_get_the_name_that_was_meant_and_other_names_none(void **state)
         {"class_weight", NULL},
         {"initial_epoch", NULL},
         {"PReLU", NULL},
-        {"Conv1D", NULL},
-        {"MaxPooling1D", NULL},
+        {"Conv3D", NULL},
+        {"MaxPooling3D", NULL},
         {"selu", NULL},
         {"nadam", NULL},
     };
@@ -94,9 +94,9 @@ static void slips_get_the_name_that_was_meant_and_other_names_none(void **state)
 static void a_name_that_keras_alone_has_is_called_that(void **state)
 {
     (void)state;
-    assert_int_equal(name_fail(NULL, "layer", "Conv1D", names, 3), CORNU_INVALID);
+    assert_int_equal(name_fail(NULL, "layer", "Conv3D", names, 3), CORNU_INVALID);
     assert_non_null(strstr(cornu_last_error(),
-                           "unknown layer \"Conv1D\", which Keras has and cornu has not; cornu "
+                           "unknown layer \"Conv3D\", which Keras has and cornu has not; cornu "
                            "has batch_size, epochs, steps_per_epoch"));
 }
 

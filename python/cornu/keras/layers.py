@@ -374,13 +374,20 @@ def _pair(value: Any):
     return tuple(value) if isinstance(value, list) else value
 
 
+def _single(value: Any):
+    """As Keras keeps it: a tuple of one number."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _padding(value: Any):
     """((top, bottom), (left, right)) of a number or two."""
     pair = _pair(value)
     return tuple(map(_pair, pair)) if isinstance(pair, tuple) else pair
 
 
-_RESOLVE = {"activation": _activation, "initializer": initializers.get, "pair": _pair, "padding": _padding}
+_RESOLVE = {"activation": _activation, "initializer": initializers.get, "pair": _pair, "single": _single, "padding": _padding}
 
 
 def _sample_shape(owner: str, given: dict) -> tuple | None:

@@ -113,7 +113,8 @@ static cornu_status new_variable(gpu *g, int number)
     gpu_memory *m = &s->variable_memory[number];
     TRY(gpu_memory_new(g, bytes_of(v), "weights and optimizer slots", m));
     if (v->value)
-        return gpu_write_values(g, m->at, &v->shape, s->variable_forms[number], v->value, v->count);
+        return gpu_write_values(g, m->at, &v->plan_shape, s->variable_forms[number], v->value,
+                                v->count);
     return m->bytes ? g->driver->clear(g, m->at, m->bytes) : CORNU_OK;
 }
 
@@ -155,8 +156,9 @@ cornu_status gpu_read_variable(gpu *g, int number, float *values, int64_t count)
     const gpu_state *s = g->state;
     TRY(check_variable(g, number, count));
     TRY(gpu_drain(g));
-    return gpu_read_values(g, s->variable_memory[number].at, &s->model->variables[number].shape,
-                           s->variable_forms[number], values, count);
+    return gpu_read_values(g, s->variable_memory[number].at,
+                           &s->model->variables[number].plan_shape, s->variable_forms[number],
+                           values, count);
 }
 
 cornu_status gpu_write_variable(gpu *g, int number, const float *values, int64_t count)
@@ -164,6 +166,7 @@ cornu_status gpu_write_variable(gpu *g, int number, const float *values, int64_t
     const gpu_state *s = g->state;
     TRY(check_variable(g, number, count));
     TRY(gpu_drain(g));
-    return gpu_write_values(g, s->variable_memory[number].at, &s->model->variables[number].shape,
-                            s->variable_forms[number], values, count);
+    return gpu_write_values(g, s->variable_memory[number].at,
+                            &s->model->variables[number].plan_shape, s->variable_forms[number],
+                            values, count);
 }

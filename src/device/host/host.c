@@ -139,7 +139,7 @@ cornu_status host_bind(device *d, const cornu_model *model)
         size_t bytes = (size_t)v->count * sizeof(float);
         TRY(memory_new_aligned(bytes, v->name, &h->variables[i]));
         if (v->value)
-            take_values(h->variables[i], v->value, &v->shape, variable_in_panels(h, i));
+            take_values(h->variables[i], v->value, &v->plan_shape, variable_in_panels(h, i));
     }
     return CORNU_OK;
 }
@@ -161,7 +161,7 @@ cornu_status host_read_variable(device *d, int number, float *values, int64_t co
     host_device *h = host_of(d);
     TRY(check_variable(h, number, count));
     host_flush(h);
-    host_give_values(h->variables[number], values, &h->model->variables[number].shape,
+    host_give_values(h->variables[number], values, &h->model->variables[number].plan_shape,
                      variable_in_panels(h, number));
     return CORNU_OK;
 }
@@ -171,7 +171,7 @@ cornu_status host_write_variable(device *d, int number, const float *values, int
     host_device *h = host_of(d);
     TRY(check_variable(h, number, count));
     host_flush(h);
-    take_values(h->variables[number], values, &h->model->variables[number].shape,
+    take_values(h->variables[number], values, &h->model->variables[number].plan_shape,
                 variable_in_panels(h, number));
     return CORNU_OK;
 }

@@ -175,19 +175,17 @@ RULE rule_real activate_exp_back(rule_real y, rule_real dy, rule_real alpha)
     return y * dy;
 }
 
-/* 1 / sqrt(x), at most 1e7: of a sum of squares, what keras.utils.normalize multiplies by */
+/* 1 / sqrt(x), at most 1 / alpha: of a sum of squares, what keras.utils.normalize multiplies by */
 RULE rule_real activate_inverse_norm(rule_real x, rule_real alpha)
 {
     const rule_real norm = rule_sqrt(x);
-    (void)alpha;
-    return rule_all(1) / rule_select(norm < rule_all(1e-7), rule_all(1e-7), norm);
+    return rule_all(1) / rule_select(norm < alpha, alpha, norm);
 }
 
 /* -y^3 / 2; 0 where y is the limit */
 RULE rule_real activate_inverse_norm_back(rule_real y, rule_real dy, rule_real alpha)
 {
-    (void)alpha;
-    return rule_select(y < rule_all(9.999e6), rule_all(-0.5) * y * y * y * dy, rule_all(0));
+    return rule_select(y * alpha < rule_all(0.9999), rule_all(-0.5) * y * y * y * dy, rule_all(0));
 }
 
 RULE rule_real activate_log(rule_real x, rule_real alpha)

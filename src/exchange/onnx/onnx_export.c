@@ -81,6 +81,23 @@ static void export_conv2d(onnx_export *e, const op *o)
     onnx_node_int(e->graph, n, "group", w->groups);
 }
 
+/* Its padding says what of the whole output is left out, and how much is added at the end. */
+static void export_conv2d_transpose(onnx_export *e, const op *o)
+{
+    const window2d *w = &o->a.conv.w;
+    const int64_t *in = tensor_of(e, o->in[0])->shape.dim + 1;
+    const int64_t *out = tensor_of(e, o->out[0])->shape.dim + 1;
+    int64_t added[2];
+    onnx_node *n = onnx_apply(e, "ConvTranspose", onnx_channels_first(e, o->in[0]),
+                              add_kernel(e, o->in[1]), onnx_result(e, o->out[0], true));
+    for (int i = 0; i < 2; i++)
+        added[i] = out[i] + w->before[i] + w->after[i] - (in[i] - 1) * w->stride[i] -
+                   w->dilation[i] * (w->kernel[i] - 1) - 1;
+    add_window(e, n, w);
+    onnx_node_ints(e->graph, n, "dilations", w->dilation, 2);
+    onnx_node_ints(e->graph, n, "output_padding", added, 2);
+}
+
 /* ---- pools -------------------------------------------------------------------------------- */
 
 static onnx_node *add_pool(onnx_export *e, const char *kind, const op *o)
@@ -398,6 +415,7 @@ typedef void export_function(onnx_export *e, const op *o);
 static export_function *const functions[OP_COUNT] = {
     [OP_DENSE_FORWARD] = export_dense,
     [OP_CONV2D_FORWARD] = export_conv2d,
+    [OP_CONV2D_BACKWARD_DATA] = export_conv2d_transpose,
     [OP_MAX_POOL_FORWARD] = export_max_pool,
     [OP_AVERAGE_POOL_FORWARD] = export_average_pool,
     [OP_ACTIVATION_FORWARD] = export_activation,

@@ -86,14 +86,19 @@ static void reshape(onnx_export *e, tensor_ref t)
     onnx_apply(e, "Reshape", x, sizes, onnx_result(e, t, false));
 }
 
+/* The numbers of a constant, or of a weight. */
+static const float *numbers(const onnx_export *e, const tensor *t)
+{
+    return t->values ? t->values : e->plan->model->variables[t->variable].value;
+}
+
 /* A weight, or a constant: that needs no axis for the batch, unless it is an image. */
 static void add_numbers(onnx_export *e, tensor_ref t)
 {
     const tensor *w = &e->plan->tensors[t];
     const int from = w->role == TENSOR_CONSTANT && w->shape.rank < 4;
-    const float *values = w->values ? w->values : e->plan->model->variables[w->variable].value;
     onnx_graph_tensor(e->graph, w->name, ONNX_FLOAT, w->shape.dim + from, w->shape.rank - from,
-                      values);
+                      numbers(e, w));
     e->values[t].plain = w->name;
 }
 
@@ -113,15 +118,16 @@ const char *onnx_plain(onnx_export *e, tensor_ref t)
     return v->plain;
 }
 
-/* A constant's numbers, channels first. */
-static const char *constant_first(onnx_export *e, tensor_ref t)
+/* The numbers, channels first. */
+static const char *numbers_first(onnx_export *e, tensor_ref t)
 {
     const tensor *c = &e->plan->tensors[t];
+    const float *values = numbers(e, c);
     const int64_t *d = c->shape.dim, dims[4] = {d[0], d[3], d[1], d[2]};
     const char *name = onnx_result(e, t, true);
     float *to = onnx_graph_new_tensor(e->graph, name, ONNX_FLOAT, dims, 4);
     for (int64_t i = 0; to && i < c->count; i++)
-        to[onnx_place_first(&c->shape, i)] = c->values[i];
+        to[onnx_place_first(&c->shape, i)] = values[i];
     return name;
 }
 
@@ -130,8 +136,8 @@ const char *onnx_channels_first(onnx_export *e, tensor_ref t)
     onnx_value *v = &e->values[t];
     if (v->first || e->status != CORNU_OK)
         return v->first;
-    if (e->plan->tensors[t].role == TENSOR_CONSTANT)
-        return constant_first(e, t);
+    if (e->plan->tensors[t].role != TENSOR_BUFFER)
+        return numbers_first(e, t);
     const char *x = onnx_plain(e, t);
     if (e->status == CORNU_OK)
         move_channels(e, x, onnx_result(e, t, true), true);

@@ -109,8 +109,9 @@ static bool reorders(const char *kind)
 /* Does the step need images with their channels first? */
 static bool wants_channels_first(const char *kind)
 {
-    static const char *const kinds[] = {"Conv", "MaxPool", "AveragePool", "GlobalAveragePool",
-                                        "BatchNormalization"};
+    static const char *const kinds[] = {
+        "Conv",          "ConvTranspose",     "MaxPool", "AveragePool", "GlobalAveragePool",
+        "GlobalMaxPool", "BatchNormalization"};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (strcmp(kind, kinds[k]) == 0)
             return true;
@@ -200,7 +201,8 @@ static cornu_status fill_weights(const onnx_import *im)
         const weight_source *s = &im->sources[i];
         const variable *v = &im->model->variables[s->layer->first_variable + s->number];
         for (int64_t j = 0; j < v->count; j++)
-            v->value[j] = onnx_float_at(s->tensor, weight_order_index(&s->order, &v->shape, j));
+            v->value[j] =
+                onnx_float_at(s->tensor, weight_order_index(&s->order, &v->plan_shape, j));
     }
     return CORNU_OK;
 }

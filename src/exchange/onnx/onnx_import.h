@@ -115,6 +115,26 @@ cornu_status onnx_add_layer_on(onnx_import *im, const int *nodes, int count, con
 cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, const char *kind,
                                const char *options);
 
+/* ---- layers with weights (onnx_import_layers.c) ---- */
+
+/* Weight `number` of the layer that was added last comes from this tensor. */
+cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
+                             weight_form form);
+cornu_status onnx_want_image(const onnx_import *im);
+cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
+/* Zeros around the image, where the window's padding is no "same". */
+cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same);
+/* The name of a bias that is added to the current node's result, with its channel dimension
+   `from_end` from the end, or ""; *sum: the step that adds it. */
+const char *onnx_added_bias(const onnx_import *im, int64_t units, size_t from_end, int *sum);
+
+/* ---- windows over images (onnx_import_windows.c) ---- */
+
+cornu_status onnx_import_conv(onnx_import *im);
+cornu_status onnx_import_conv_transpose(onnx_import *im);
+cornu_status onnx_import_pool(onnx_import *im);
+cornu_status onnx_import_global_pool(onnx_import *im);
+
 /* ---- constants as operands (onnx_import_arrays.c) ---- */
 
 /* Arithmetic, or a comparison, of two inputs of which one may be a constant of several numbers. */

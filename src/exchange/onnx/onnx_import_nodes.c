@@ -14,40 +14,6 @@ static const Onnx__NodeProto *node(const onnx_import *im)
 
 /* ---- the model so far --------------------------------------------------------------------- */
 
-/* Weight `number` of the layer that was added last comes from this tensor. */
-static cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
-                                    weight_form form)
-{
-    const cornu_model *m = im->model;
-    const layer *l = m->layers[m->layer_count - 1];
-    int index = l->first_variable + number;
-    if (number >= l->weight_count || m->variables[index].count != onnx_floats(t))
-        return onnx_import_fail(im,
-                                "found a constant of %lld floats; expected %lld, in the file "
-                                "itself, for %s",
-                                (long long)onnx_floats(t),
-                                number < l->weight_count ? (long long)m->variables[index].count : 0,
-                                number < l->weight_count ? m->variables[index].name : l->name);
-    im->room -= onnx_floats(t);
-    if (im->room < 0)
-        return onnx_import_fail(im, "found constants that are read so often that the weights would "
-                                    "be more than four times the file; expected fewer");
-    TRY(memory_grow(&im->sources, &im->source_capacity, im->source_count + 1, sizeof *im->sources));
-    weight_source *s = &im->sources[im->source_count++];
-    *s = (weight_source){.layer = l, .number = number, .tensor = t, .order.form = form};
-    if (im->x.order == ORDER_FLAT)
-        memcpy(s->order.flat, im->x.flat, sizeof s->order.flat);
-    return CORNU_OK;
-}
-
-static cornu_status onnx_want_image(const onnx_import *im)
-{
-    if (im->x.order == ORDER_FIRST)
-        return CORNU_OK;
-    return onnx_import_fail(im, "found an input that is no image (batch, channels, height, width); "
-                                "expected one");
-}
-
 static bool keeps_rank(const onnx_import *im, const Onnx__TensorProto *t)
 {
     return t->n_dims <= (size_t)im->x.shape.rank + 1;
@@ -76,25 +42,6 @@ static bool onnx_is_near(const onnx_import *im, const char *name, double value)
 {
     double found;
     return onnx_is_number(im, name, &found) && fabs(found - value) < 1e-6;
-}
-
-static cornu_status onnx_add_reshape(onnx_import *im, const shape *target)
-{
-    char list[160] = "";
-    for (int i = 0; i < target->rank; i++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%lld", i ? ", " : "",
-                 (long long)target->dim[i]);
-    return onnx_add_layer(im, "Reshape", "{target_shape: [%s]}", list);
-}
-
-/* Zeros around the image, where the window's padding is no "same". */
-static cornu_status onnx_add_padding(onnx_import *im, const window2d *w, bool same)
-{
-    if (same || (w->before[0] | w->before[1] | w->after[0] | w->after[1]) == 0)
-        return CORNU_OK;
-    return onnx_add_layer(im, "ZeroPadding2D", "{padding: [[%lld, %lld], [%lld, %lld]]}",
-                          (long long)w->before[0], (long long)w->after[0], (long long)w->before[1],
-                          (long long)w->after[1]);
 }
 
 /* ---- element by element ------------------------------------------------------------------- */
@@ -298,106 +245,7 @@ static cornu_status import_cast(onnx_import *im)
     return onnx_done(im);
 }
 
-/* ---- products, convolutions, pools --------------------------------------------------------- */
-
-/* ---- windows ------------------------------------------------------------------------------ */
-
-/* Kernel, strides, dilations and padding of the current node. *same: the padding is Keras's
-   "same"; else the caller adds a padding layer. */
-static cornu_status read_window(const onnx_import *im, window2d *w, bool *same)
-{
-    const Onnx__NodeProto *n = node(im);
-    const Onnx__AttributeProto *automatic = onnx_attribute(n, "auto_pad");
-    const shape *s = &im->x.shape;
-    int64_t pads[4] = {0};
-    *same = false;
-    TRY(onnx_ints(im, "kernel_shape", 2, 1, SIZE_MOST, w->kernel));
-    TRY(onnx_ints(im, "strides", 2, 1, SIZE_MOST, w->stride));
-    TRY(onnx_ints(im, "dilations", 2, 1, SIZE_MOST, w->dilation));
-    TRY(onnx_ints(im, "pads", 4, 0, SIZE_MOST, pads));
-    window2d keras = *w;
-    window_pad(&keras, true, s->dim[0], s->dim[1]);
-    const bool none = (pads[0] | pads[1] | pads[2] | pads[3]) == 0;
-    const bool valid = onnx_text_is(automatic, "VALID");
-    if (!none && (valid || onnx_text_is(automatic, "SAME_UPPER")))
-        return onnx_import_fail(im, "pads: found them beside auto_pad; expected one of the two");
-    if (onnx_text_is(automatic, "SAME_UPPER")) {
-        *same = true;
-        *w = keras;
-        return CORNU_OK;
-    }
-    if (automatic && automatic->has_s && !valid && !onnx_text_is(automatic, "NOTSET"))
-        return onnx_import_fail(im, "auto_pad: found %.*s; expected SAME_UPPER, VALID or NOTSET",
-                                (int)(automatic->s.len < 32 ? automatic->s.len : 32),
-                                (const char *)automatic->s.data);
-    for (int i = 0; i < 2; i++) {
-        w->before[i] = pads[i];
-        w->after[i] = pads[2 + i];
-    }
-    *same = !none && memcmp(w->before, keras.before, sizeof w->before) == 0 &&
-            memcmp(w->after, keras.after, sizeof w->after) == 0;
-    return CORNU_OK;
-}
-
 /* ---- products ----------------------------------------------------------------------------- */
-
-/* The name of a bias that is added to the current node's result, with its channel dimension
-   `from_end` from the end, or ""; *sum: the step that adds it. */
-static const char *added_bias(const onnx_import *im, int64_t units, size_t from_end, int *sum)
-{
-    const char *other = "";
-    *sum = onnx_reader(im, im->at, "Add", &other);
-    if (*sum < 0)
-        return "";
-    const Onnx__TensorProto *t = onnx_constant_of(im, other);
-    bool fits = onnx_floats(t) == units && t->n_dims >= from_end &&
-                t->n_dims <= (size_t)im->x.shape.rank + 1 && t->dims[t->n_dims - from_end] == units;
-    return fits ? other : "";
-}
-
-static cornu_status import_conv(onnx_import *im)
-{
-    const Onnx__NodeProto *n = node(im);
-    const Onnx__TensorProto *k = onnx_constant_of(im, onnx_input_name(n, 1));
-    window2d w = {.stride = {1, 1}, .dilation = {1, 1}, .groups = onnx_int(n, "group", 1)};
-    bool same;
-    TRY(onnx_want_image(im));
-    if (onnx_floats(k) < 1 || k->n_dims != 4 || w.groups < 1 || w.groups > SIZE_MOST)
-        return onnx_import_fail(im, "found no kernel of floats (out, in / group, height, width) in "
-                                    "the file; expected one");
-    for (int i = 0; i < 2; i++)
-        w.kernel[i] = k->dims[2 + i];
-    TRY(read_window(im, &w, &same));
-    if (w.kernel[0] != k->dims[2] || w.kernel[1] != k->dims[3])
-        return onnx_import_fail(im,
-                                "kernel_shape: found %lld, %lld; expected %lld, %lld as the kernel",
-                                (long long)w.kernel[0], (long long)w.kernel[1],
-                                (long long)k->dims[2], (long long)k->dims[3]);
-    TRY(onnx_add_padding(im, &w, same));
-    const char *bias = onnx_input_name(n, 2);
-    const bool within = *bias != 0;
-    int sum = -1;
-    bias = within ? bias : added_bias(im, k->dims[0], 3, &sum);
-    const Onnx__TensorProto *b = onnx_constant_of(im, bias);
-    if (!b && *bias)
-        return onnx_import_fail(im, "found a bias that is computed; expected a constant");
-    if (b && within && b->n_dims != 1)
-        return onnx_import_fail(im, "found a bias of %zu dimensions; expected 1", b->n_dims);
-    TRY(onnx_add_layer(
-        im, "Conv2D",
-        "{filters: %lld, kernel_size: [%lld, %lld], strides: [%lld, %lld], padding: %s, "
-        "dilation_rate: [%lld, %lld], groups: %lld, use_bias: %s}",
-        (long long)k->dims[0], (long long)w.kernel[0], (long long)w.kernel[1],
-        (long long)w.stride[0], (long long)w.stride[1], same ? "same" : "valid",
-        (long long)w.dilation[0], (long long)w.dilation[1], (long long)w.groups,
-        b ? "true" : "false"));
-    TRY(onnx_add_source(im, 0, k, WEIGHT_KERNEL));
-    if (b)
-        TRY(onnx_add_source(im, 1, b, WEIGHT_SAME));
-    if (b && !within)
-        onnx_join(im, sum);
-    return onnx_done(im);
-}
 
 static cornu_status add_dense(onnx_import *im, const Onnx__TensorProto *w, bool transposed,
                               const char *bias)
@@ -449,60 +297,13 @@ static cornu_status import_matmul(onnx_import *im)
         return onnx_import_pair(im);
     int sum = -1;
     const char *bias =
-        onnx_floats(w) > 0 && w->n_dims == 2 ? added_bias(im, w->dims[1], 1, &sum) : "";
+        onnx_floats(w) > 0 && w->n_dims == 2 ? onnx_added_bias(im, w->dims[1], 1, &sum) : "";
     if (*bias)
         onnx_join(im, sum);
     return add_dense(im, w, false, bias);
 }
 
-/* ---- pools -------------------------------------------------------------------------------- */
-
-static cornu_status add_pool(onnx_import *im, const char *kind, const window2d *w, bool same)
-{
-    TRY(onnx_add_layer(im, kind, "{pool_size: [%lld, %lld], strides: [%lld, %lld], padding: %s}",
-                       (long long)w->kernel[0], (long long)w->kernel[1], (long long)w->stride[0],
-                       (long long)w->stride[1], same ? "same" : "valid"));
-    return onnx_done(im);
-}
-
-static cornu_status import_pool(onnx_import *im)
-{
-    const Onnx__NodeProto *n = node(im);
-    bool largest = strcmp(n->op_type, "MaxPool") == 0, same;
-    bool counts = onnx_int(n, "count_include_pad", 0) != 0;
-    window2d w = {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
-    TRY(onnx_want_image(im));
-    TRY(read_window(im, &w, &same));
-    const shape *s = &im->x.shape;
-    for (int i = 0; i < 2; i++) {
-        int64_t room = s->dim[i] + w.before[i] + w.after[i] - w.kernel[i];
-        if (w.kernel[i] < 1 || room < 0 || w.dilation[i] != 1 ||
-            (onnx_int(n, "ceil_mode", 0) != 0 && room % w.stride[i] != 0))
-            return onnx_import_fail(im,
-                                    "found a window of %lld with dilation %lld that does not "
-                                    "fit, or is rounded up; expected one that does",
-                                    (long long)w.kernel[i], (long long)w.dilation[i]);
-    }
-    bool padded = (w.before[0] | w.before[1] | w.after[0] | w.after[1]) != 0;
-    if (padded && !same && (largest || !counts))
-        return onnx_import_fail(im,
-                                "pads: found %lld, %lld, %lld, %lld; expected none, or those of "
-                                "Keras's \"same\"",
-                                (long long)w.before[0], (long long)w.before[1],
-                                (long long)w.after[0], (long long)w.after[1]);
-    if (!largest && counts && padded) {
-        TRY(onnx_add_padding(im, &w, false));
-        same = false;
-    }
-    return add_pool(im, largest ? "MaxPooling2D" : "AveragePooling2D", &w, same);
-}
-
-static cornu_status import_global_pool(onnx_import *im)
-{
-    TRY(onnx_want_image(im));
-    TRY(onnx_add_layer(im, "GlobalAveragePooling2D", "{keepdims: true}"));
-    return onnx_done(im);
-}
+/* ---- means -------------------------------------------------------------------------------- */
 
 /* A mean over height and width. */
 static cornu_status import_mean(onnx_import *im)
@@ -787,12 +588,13 @@ typedef struct operator_row {
 static const operator_row operators[] = {
     {"Abs", import_function},
     {"Add", import_arithmetic},
-    {"AveragePool", import_pool},
+    {"AveragePool", onnx_import_pool},
     {"BatchNormalization", import_batch_norm},
     {"Cast", import_cast},
     {"Clip", onnx_import_clip},
     {"Concat", onnx_import_concat},
-    {"Conv", import_conv},
+    {"Conv", onnx_import_conv},
+    {"ConvTranspose", onnx_import_conv_transpose},
     {"Div", import_arithmetic},
     {"Dropout", import_dropout},
     {"Elu", import_elu},
@@ -801,7 +603,8 @@ static const operator_row operators[] = {
     {"Flatten", import_flatten},
     {"Gelu", import_gelu},
     {"Gemm", import_gemm},
-    {"GlobalAveragePool", import_global_pool},
+    {"GlobalAveragePool", onnx_import_global_pool},
+    {"GlobalMaxPool", onnx_import_global_pool},
     {"Greater", onnx_import_pair},
     {"GreaterOrEqual", onnx_import_pair},
     {"Identity", import_nothing},
@@ -812,7 +615,7 @@ static const operator_row operators[] = {
     {"Log", import_function},
     {"MatMul", import_matmul},
     {"Max", import_operands},
-    {"MaxPool", import_pool},
+    {"MaxPool", onnx_import_pool},
     {"Mean", onnx_import_merge},
     {"Min", import_operands},
     {"Mul", import_arithmetic},

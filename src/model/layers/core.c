@@ -39,7 +39,7 @@ static cornu_status input_declare(layer *l, layer_call *call)
     return CORNU_OK;
 }
 
-static cornu_status input_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+static cornu_status passed_on(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     (void)l;
     (void)b;
@@ -53,7 +53,7 @@ const layer_kind layer_InputLayer = {
     .config_size = sizeof(input_config),
     .fields = input_fields,
     .declare = input_declare,
-    .emit = input_emit,
+    .emit = passed_on,
     .range = LAYER_REARRANGES,
     .samples =
         (const char *const[]){
@@ -122,4 +122,25 @@ const layer_kind layer_Dense = {
     .declare = dense_declare,
     .emit = dense_emit,
     .samples = dense_samples,
+};
+
+/* Identity: y = x. */
+static const config_field identity_fields[] = {
+    OPTIONS_END,
+};
+
+static const char *const identity_samples[] = {
+    "5 | {}",
+    "2,3,4 | {}",
+    NULL,
+};
+
+const layer_kind layer_Identity = {
+    .name = "Identity",
+    .base_name = "identity",
+    .fields = identity_fields,
+    .declare = layer_same_shape,
+    .emit = passed_on,
+    .samples = identity_samples,
+    .range = LAYER_REARRANGES,
 };

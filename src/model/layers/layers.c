@@ -1,5 +1,7 @@
 /* Functions shared by the layers. */
 #include "model/layers/layers.h"
+#include "base/memory.h"
+#include <stdlib.h>
 
 cornu_status layer_wants_image(const layer_call *call)
 {
@@ -8,6 +10,31 @@ cornu_status layer_wants_image(const layer_call *call)
         return CORNU_OK;
     return status_fail(CORNU_INVALID, "found input %s; expected (height, width, channels)",
                        shape_show(&call->in[0], false, found));
+}
+
+cornu_status layer_wants_steps(const layer_call *call)
+{
+    char found[128];
+    if (call->in[0].rank == 2)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found input %s; expected (steps, channels)",
+                       shape_show(&call->in[0], false, found));
+}
+
+shape layer_image_of(const shape *in)
+{
+    return in->rank == 3 ? *in : (shape){3, {1, in->dim[0], in->dim[1]}};
+}
+
+shape layer_shaped_like(const shape *in, const shape *image)
+{
+    return in->rank == 3 ? *image : (shape){2, {image->dim[1], image->dim[2]}};
+}
+
+cornu_status layer_as_image(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x), image = layer_image_of(&in);
+    return emit_reshape(b, x, &image, y);
 }
 
 cornu_status layer_wants_last_axis(const layer_call *call, int64_t axis)
@@ -19,12 +46,13 @@ cornu_status layer_wants_last_axis(const layer_call *call, int64_t axis)
                        (long long)axis);
 }
 
-cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels)
+cornu_status layer_window_shape(layer_call *call, const window2d *w, const shape *in,
+                                int64_t channels)
 {
     shape *out = &call->out;
     *out = (shape){3, {0, 0, channels}};
     for (int i = 0; i < 2; i++) {
-        out->dim[i] = window_output(w, i, call->in[0].dim[i]);
+        out->dim[i] = window_output(w, i, in->dim[i]);
         if (out->dim[i] < 1) {
             char found[128];
             return status_fail(CORNU_INVALID,
@@ -67,10 +95,16 @@ cornu_status layer_fail_operands(const layer_call *call, int count)
                        call->inputs, PLURAL(call->inputs, "", "s"), count);
 }
 
+void layer_weight_seen_as(layer_call *call, const char *name, shape s, shape seen_as,
+                          initializer start, bool trainable)
+{
+    call->weights[call->weight_count++] = (weight_spec){
+        .name = name, .shape = s, .seen_as = seen_as, .initializer = start, .trainable = trainable};
+}
+
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)
 {
-    call->weights[call->weight_count++] =
-        (weight_spec){.name = name, .shape = s, .initializer = start, .trainable = trainable};
+    layer_weight_seen_as(call, name, s, s, start, trainable);
 }
 
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y)
@@ -101,9 +135,89 @@ cornu_status layer_emit_array(step_builder *b, const number_array *a, tensor_ref
     return emit_constant(b, &s, a->values, y);
 }
 
+/* A product with ones, which repeats the elements along an axis of 1. */
+cornu_status layer_repeat(step_builder *b, tensor_ref x, int axis, int64_t times, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x);
+    shape out = in, parts = {3, {1, 1, 1}}, ones = {3, {1, times, 1}};
+    tensor_ref one;
+    float *values;
+    for (int i = 0; i < in.rank; i++)
+        parts.dim[i < axis ? 0 : 2] *= in.dim[i];
+    out.dim[axis - 1] *= times;
+    TRY(memory_new((size_t)times, sizeof *values, "ones", &values));
+    for (int64_t i = 0; i < times; i++)
+        values[i] = 1;
+    cornu_status status = emit_constant(b, &ones, values, &one);
+    free(values);
+    TRY(status);
+    TRY(emit_reshape(b, x, &parts, y));
+    TRY(emit_binary(b, BINARY_MULTIPLY, *y, one, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
 cornu_status layer_same_shape(layer *l, layer_call *call)
 {
     (void)l;
     call->out = call->in[0];
+    return CORNU_OK;
+}
+
+/* ---- reductions ---------------------------------------------------------------------------- */
+
+cornu_status layer_reduced_axes(const int_list *axes, const shape *in, bool reduced[SHAPE_MAX])
+{
+    char shown[128];
+    for (int i = 0; i < in->rank; i++)
+        reduced[i] = false;
+    for (int i = 0; i < axes->count; i++) {
+        int axis = 0;
+        TRY(layer_axis("axis", axes->value[i], in, &axis));
+        if (reduced[axis - 1])
+            return status_fail(CORNU_INVALID, "found axis %d of input %s twice; expected each once",
+                               axis, shape_show(in, true, shown));
+        reduced[axis - 1] = true;
+    }
+    if (axes->count > 0)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found no axis for input %s; expected at least one",
+                       shape_show(in, true, shown));
+}
+
+/* Reduce dimensions begin to end - 1 of x, which keep their places, by pooling over one window. */
+static cornu_status pooled(step_builder *b, tensor_ref x, int begin, int end, bool largest,
+                           tensor_ref *y)
+{
+    const shape in = emit_shape(b, x);
+    const bool is_image = in.rank == 3 && begin == 0 && end == 2;
+    shape out = in, runs = {3, {1, 1, 1}};
+    for (int i = 0; i < in.rank; i++) {
+        runs.dim[i < begin ? 0 : i < end ? 1 : 2] *= in.dim[i];
+        out.dim[i] = i >= begin && i < end ? 1 : in.dim[i];
+    }
+    window2d w = {.kernel = {1, runs.dim[1]}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    if (is_image) { /* as GlobalAveragePooling2D */
+        w.kernel[0] = in.dim[0];
+        w.kernel[1] = in.dim[1];
+    }
+    TRY(emit_reshape(b, x, is_image ? &in : &runs, y));
+    TRY((largest ? emit_max_pool : emit_average_pool)(b, *y, &w, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, bool largest,
+                          int64_t *count, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x);
+    bool reduced[SHAPE_MAX];
+    TRY(layer_reduced_axes(axes, &in, reduced));
+    *count = 1;
+    *y = x;
+    for (int end, begin = 0; begin < in.rank; begin = end + 1) {
+        for (end = begin; end < in.rank && reduced[end]; end++)
+            *count *= in.dim[end];
+        if (end > begin)
+            TRY(pooled(b, *y, begin, end, largest, y));
+    }
     return CORNU_OK;
 }

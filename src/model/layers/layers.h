@@ -7,9 +7,17 @@
 
 /* Fail unless the input is an image, (height, width, channels). */
 cornu_status layer_wants_image(const layer_call *call);
-/* Set the output, (height, width, channels) of a window over the input; fails where it does not
+/* Fail unless the input is a signal, (steps, channels). Layers of one dimension see it as an image
+   of height 1. */
+cornu_status layer_wants_steps(const layer_call *call);
+/* The image that an image or a signal is; and a signal of this image, if `in` is one. */
+shape layer_image_of(const shape *in);
+shape layer_shaped_like(const shape *in, const shape *image);
+cornu_status layer_as_image(step_builder *b, tensor_ref x, tensor_ref *y);
+/* Set the output, (height, width, channels) of a window over an image `in`; fails where it does not
    fit. */
-cornu_status layer_window_shape(layer_call *call, const window2d *w, int64_t channels);
+cornu_status layer_window_shape(layer_call *call, const window2d *w, const shape *in,
+                                int64_t channels);
 /* Fail unless `axis` is the last dimension. */
 cornu_status layer_wants_last_axis(const layer_call *call, int64_t axis);
 /* The dimension, from 1, that Keras's axis means in an input of this shape: the batch is axis 0,
@@ -19,10 +27,22 @@ cornu_status layer_axis(const char *key, int64_t axis, const shape *s, int *out)
 cornu_status layer_wants_two(const layer_call *call);
 /* Fail: the inputs and the arrays in the place of others are not `count`. */
 cornu_status layer_fail_operands(const layer_call *call, int count);
+/* reduced[i]: dimension i is one of Keras's axes. */
+cornu_status layer_reduced_axes(const int_list *axes, const shape *in, bool reduced[SHAPE_MAX]);
+/* The mean, or the largest element, over these axes, which stay as dimensions of 1; *count: the
+   number of elements that it is of. */
+cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, bool largest,
+                          int64_t *count, tensor_ref *y);
+/* Each element of x `times` times along `axis`, one copy after the other. */
+cornu_status layer_repeat(step_builder *b, tensor_ref x, int axis, int64_t times, tensor_ref *y);
 /* The array's numbers as a constant beside x. */
 cornu_status layer_emit_array(step_builder *b, const number_array *a, tensor_ref x, tensor_ref *y);
 /* Declare a weight. */
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable);
+/* The same, of a weight that plans see in another shape: as an operand beside the layer's input, or
+   as an image's kernel. */
+void layer_weight_seen_as(layer_call *call, const char *name, shape s, shape seen_as,
+                          initializer start, bool trainable);
 /* Append the activation, unless it is linear. */
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 /* y = max(x, number), and y = min(x, number). */

@@ -396,7 +396,7 @@ static cornu_status normalized(step_builder *b, tensor_ref x, tensor_ref *y)
     tensor_ref squares, factor;
     TRY(emit_reshape(b, x, &vectors, y));
     TRY(emit_matmul(b, *y, false, *y, true, &squares));
-    TRY(emit_activation(b, squares, (activation){.kind = ACTIVATION_INVERSE_NORM}, &factor));
+    TRY(emit_activation(b, squares, (activation){ACTIVATION_INVERSE_NORM, 1e-7f}, &factor));
     TRY(emit_binary(b, BINARY_MULTIPLY, *y, factor, y));
     return emit_reshape(b, *y, &s, y);
 }

@@ -237,32 +237,12 @@ static const config_field extreme_fields[] = {
     OPTIONS_END,
 };
 
-/* reduced[i]: dimension i is one of the axes. */
-static cornu_status reduced_axes(const int_list *axes, const shape *in, bool reduced[SHAPE_MAX])
-{
-    char shown[128];
-    for (int i = 0; i < in->rank; i++)
-        reduced[i] = false;
-    for (int i = 0; i < axes->count; i++) {
-        int axis = 0;
-        TRY(layer_axis("axis", axes->value[i], in, &axis));
-        if (reduced[axis - 1])
-            return status_fail(CORNU_INVALID, "found axis %d of input %s twice; expected each once",
-                               axis, shape_show(in, true, shown));
-        reduced[axis - 1] = true;
-    }
-    if (axes->count > 0)
-        return CORNU_OK;
-    return status_fail(CORNU_INVALID, "found no axis for input %s; expected at least one",
-                       shape_show(in, true, shown));
-}
-
 static cornu_status reduction_declare(layer *l, layer_call *call)
 {
     const reduction_config *c = l->config;
     const shape *in = &call->in[0];
     bool reduced[SHAPE_MAX];
-    TRY(reduced_axes(&c->axis, in, reduced));
+    TRY(layer_reduced_axes(&c->axis, in, reduced));
     call->out = (shape){.rank = 0};
     for (int i = 0; i < in->rank; i++)
         if (!reduced[i] || c->keepdims)
@@ -270,43 +250,13 @@ static cornu_status reduction_declare(layer *l, layer_call *call)
     return call->out.rank > 0 ? CORNU_OK : keeps_no_axis(in);
 }
 
-/* Reduce dimensions begin to end - 1 of x, which keep their places, by pooling over one window. */
-static cornu_status pooled(step_builder *b, tensor_ref x, int begin, int end, bool largest,
-                           tensor_ref *y)
-{
-    const shape in = emit_shape(b, x);
-    const bool is_image = in.rank == 3 && begin == 0 && end == 2;
-    shape out = in, runs = {3, {1, 1, 1}};
-    for (int i = 0; i < in.rank; i++) {
-        runs.dim[i < begin ? 0 : i < end ? 1 : 2] *= in.dim[i];
-        out.dim[i] = i >= begin && i < end ? 1 : in.dim[i];
-    }
-    window2d w = {.kernel = {1, runs.dim[1]}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
-    if (is_image) { /* as GlobalAveragePooling2D */
-        w.kernel[0] = in.dim[0];
-        w.kernel[1] = in.dim[1];
-    }
-    TRY(emit_reshape(b, x, is_image ? &in : &runs, y));
-    TRY((largest ? emit_max_pool : emit_average_pool)(b, *y, &w, y));
-    return emit_reshape(b, *y, &out, y);
-}
-
 /* The mean, or the largest element; *count: the number of elements that it is of. */
 static cornu_status reduce(const layer *l, step_builder *b, tensor_ref x, bool largest,
                            int64_t *count, tensor_ref *y)
 {
     const reduction_config *c = l->config;
-    const shape in = emit_shape(b, x), out = emit_output(b);
-    bool reduced[SHAPE_MAX];
-    TRY(reduced_axes(&c->axis, &in, reduced));
-    *count = 1;
-    *y = x;
-    for (int end, begin = 0; begin < in.rank; begin = end + 1) {
-        for (end = begin; end < in.rank && reduced[end]; end++)
-            *count *= in.dim[end];
-        if (end > begin)
-            TRY(pooled(b, *y, begin, end, largest, y));
-    }
+    const shape out = emit_output(b);
+    TRY(layer_reduce(b, x, &c->axis, largest, count, y));
     return emit_reshape(b, *y, &out, y);
 }
 

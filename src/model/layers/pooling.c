@@ -1,13 +1,16 @@
-/* keras.layers.pooling */
+/* keras.layers.pooling: one and two dimensions are the same, as a signal, (steps, channels), is an
+   image of height 1. */
 #include "model/layers/layers.h"
 
-/* MaxPooling2D and AveragePooling2D share their config, declaration and window. */
+/* ---- windows ----------------------------------------------------------------------------- */
+
+/* The options of one dimension stand at [1], and 0 at [0] means 1. */
 typedef struct pool_config {
     int64_t pool_size[2], strides[2]; /* strides 0: the same as pool_size */
     int padding;                      /* LAYER_VALID, LAYER_SAME */
 } pool_config;
 
-static const char *const pool_samples[] = {
+static const char *const pool2d_samples[] = {
     "6,6,3 | {pool_size: 2}",
     "7,5,2 | {pool_size: 3, strides: 2, padding: same}",
     "7,7,1 | {pool_size: 2}",
@@ -18,116 +21,183 @@ static const char *const pool_samples[] = {
     NULL,
 };
 
-static const config_field pool_fields[] = {
-    OPTION(PAIR, pool_config, pool_size, LAYER_SIZES, .fallback = "2"),
-    OPTION(PAIR, pool_config, strides, LAYER_SIZES, .fallback = "null", .flags = CONFIG_NULLABLE),
-    OPTION(CHOICE, pool_config, padding, .choices = LAYER_PADDINGS, .fallback = "valid"),
-    OPTION_CHANNELS_LAST,
-    OPTIONS_END,
+static const char *const pool1d_samples[] = {
+    "6,3 | {}",
+    "7,2 | {pool_size: 3, strides: 2, padding: same}",
+    "9,1 | {pool_size: 3, strides: 1}",
+    NULL,
 };
 
-static window2d pool_window(const layer *l, const shape *in)
+#define OPTIONS_PADDING                                                                   \
+    OPTION(CHOICE, pool_config, padding, .choices = LAYER_PADDINGS, .fallback = "valid"), \
+        OPTION_CHANNELS_LAST, OPTIONS_END
+
+static const config_field pool1d_fields[] = {
+    OPTION_AS("pool_size", SINGLE, pool_config, pool_size[1], LAYER_SIZES, .fallback = "2"),
+    OPTION_AS("strides", SINGLE, pool_config, strides[1], LAYER_SIZES, .fallback = "null",
+              .flags = CONFIG_NULLABLE),
+    OPTIONS_PADDING,
+};
+
+static const config_field pool2d_fields[] = {
+    OPTION(PAIR, pool_config, pool_size, LAYER_SIZES, .fallback = "2"),
+    OPTION(PAIR, pool_config, strides, LAYER_SIZES, .fallback = "null", .flags = CONFIG_NULLABLE),
+    OPTIONS_PADDING,
+};
+
+static window2d pool_window(const layer *l, const shape *image)
 {
     const pool_config *c = l->config;
     window2d w = {.dilation = {1, 1}, .groups = 1};
     for (int i = 0; i < 2; i++) {
-        w.kernel[i] = c->pool_size[i];
-        w.stride[i] = c->strides[0] == 0 ? c->pool_size[i] : c->strides[i];
+        w.kernel[i] = c->pool_size[i] == 0 ? 1 : c->pool_size[i];
+        w.stride[i] = c->strides[i] == 0 ? w.kernel[i] : c->strides[i];
     }
-    window_pad(&w, c->padding == LAYER_SAME, in->dim[0], in->dim[1]);
+    window_pad(&w, c->padding == LAYER_SAME, image->dim[0], image->dim[1]);
     return w;
 }
 
-static cornu_status pool_declare(layer *l, layer_call *call)
+static cornu_status pool_declare(const layer *l, layer_call *call)
 {
-    TRY(layer_wants_image(call));
-    window2d w = pool_window(l, &call->in[0]);
-    return layer_window_shape(call, &w, call->in[0].dim[2]);
-}
-
-/* MaxPooling2D: the largest value of each window; padding is never the maximum. */
-static cornu_status max_pooling2d_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                       tensor_ref *y)
-{
-    const shape in = emit_shape(b, x[0]);
+    const shape in = layer_image_of(&call->in[0]);
     const window2d w = pool_window(l, &in);
-    return emit_max_pool(b, x[0], &w, y);
-}
-
-const layer_kind layer_MaxPooling2D = {
-    .name = "MaxPooling2D",
-    .base_name = "max_pooling2d",
-    .config_size = sizeof(pool_config),
-    .fields = pool_fields,
-    .declare = pool_declare,
-    .emit = max_pooling2d_emit,
-    .samples = pool_samples,
-};
-
-/* AveragePooling2D: the mean over the elements of each window that lie inside the image. */
-static cornu_status average_pooling2d_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                           tensor_ref *y)
-{
-    const shape in = emit_shape(b, x[0]);
-    const window2d w = pool_window(l, &in);
-    return emit_average_pool(b, x[0], &w, y);
-}
-
-const layer_kind layer_AveragePooling2D = {
-    .name = "AveragePooling2D",
-    .base_name = "average_pooling2d",
-    .config_size = sizeof(pool_config),
-    .fields = pool_fields,
-    .declare = pool_declare,
-    .emit = average_pooling2d_emit,
-    .samples = pool_samples,
-};
-
-/* GlobalAveragePooling2D: the mean over height and width, per channel. */
-typedef struct global_pooling2d_config {
-    bool keepdims;
-} global_pooling2d_config;
-
-static const config_field global_average_pooling2d_fields[] = {
-    OPTION_CHANNELS_LAST,
-    OPTION(BOOL, global_pooling2d_config, keepdims, .fallback = "false"),
-    OPTIONS_END,
-};
-
-static cornu_status global_average_pooling2d_declare(layer *l, layer_call *call)
-{
-    const global_pooling2d_config *c = l->config;
-    TRY(layer_wants_image(call));
-    int64_t channels = call->in[0].dim[2];
-    call->out = c->keepdims ? (shape){3, {1, 1, channels}} : (shape){1, {channels}};
+    TRY(layer_window_shape(call, &w, &in, in.dim[2]));
+    call->out = layer_shaped_like(&call->in[0], &call->out);
     return CORNU_OK;
 }
 
-static cornu_status global_average_pooling2d_emit(const layer *l, step_builder *b,
-                                                  const tensor_ref *x, tensor_ref *y)
+static cornu_status pool1d_declare(layer *l, layer_call *call)
 {
-    const shape in = emit_shape(b, x[0]), out = emit_output(b);
-    const window2d whole = {
-        .kernel = {in.dim[0], in.dim[1]}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
-    tensor_ref z;
-    (void)l;
-    TRY(emit_average_pool(b, x[0], &whole, &z));
-    return emit_reshape(b, z, &out, y);
+    TRY(layer_wants_steps(call));
+    return pool_declare(l, call);
 }
 
-static const char *const global_average_pooling2d_samples[] = {
+static cornu_status pool2d_declare(layer *l, layer_call *call)
+{
+    TRY(layer_wants_image(call));
+    return pool_declare(l, call);
+}
+
+typedef cornu_status pool_verb(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y);
+
+static cornu_status pool(const layer *l, step_builder *b, tensor_ref x, pool_verb *verb,
+                         tensor_ref *y)
+{
+    const shape out = emit_output(b);
+    TRY(layer_as_image(b, x, y));
+    const shape in = emit_shape(b, *y);
+    const window2d w = pool_window(l, &in);
+    TRY(verb(b, *y, &w, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+/* The largest value of each window; padding is never the maximum. */
+static cornu_status max_pooling_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                     tensor_ref *y)
+{
+    return pool(l, b, x[0], emit_max_pool, y);
+}
+
+/* The mean over the elements of each window that lie inside the image. */
+static cornu_status average_pooling_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                         tensor_ref *y)
+{
+    return pool(l, b, x[0], emit_average_pool, y);
+}
+
+/* ---- whole images ------------------------------------------------------------------------ */
+
+typedef struct global_config {
+    bool keepdims;
+} global_config;
+
+static const config_field global2d_fields[] = {
+    OPTION_CHANNELS_LAST,
+    OPTION(BOOL, global_config, keepdims, .fallback = "false"),
+    OPTIONS_END,
+};
+
+/* GlobalAveragePooling1D has them, too. */
+#define global1d_fields global2d_fields
+
+static cornu_status global_declare(const layer *l, layer_call *call)
+{
+    const global_config *c = l->config;
+    const shape in = layer_image_of(&call->in[0]), one = {3, {1, 1, in.dim[2]}};
+    call->out = c->keepdims ? layer_shaped_like(&call->in[0], &one) : (shape){1, {in.dim[2]}};
+    return CORNU_OK;
+}
+
+static cornu_status global1d_declare(layer *l, layer_call *call)
+{
+    TRY(layer_wants_steps(call));
+    return global_declare(l, call);
+}
+
+static cornu_status global2d_declare(layer *l, layer_call *call)
+{
+    TRY(layer_wants_image(call));
+    return global_declare(l, call);
+}
+
+static cornu_status pool_whole(step_builder *b, tensor_ref x, pool_verb *verb, tensor_ref *y)
+{
+    const shape out = emit_output(b);
+    TRY(layer_as_image(b, x, y));
+    const shape in = emit_shape(b, *y);
+    const window2d whole = {
+        .kernel = {in.dim[0], in.dim[1]}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    TRY(verb(b, *y, &whole, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static cornu_status global_max_pooling_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                            tensor_ref *y)
+{
+    (void)l;
+    return pool_whole(b, x[0], emit_max_pool, y);
+}
+
+static cornu_status global_average_pooling_emit(const layer *l, step_builder *b,
+                                                const tensor_ref *x, tensor_ref *y)
+{
+    (void)l;
+    return pool_whole(b, x[0], emit_average_pool, y);
+}
+
+static const char *const global1d_samples[] = {
+    "5,3 | {}",
+    "4,2 | {keepdims: true}",
+    NULL,
+};
+
+static const char *const global2d_samples[] = {
     "4,4,3 | {}",
     "5,3,2 | {keepdims: true}",
     "1,7,17 | {}",
     NULL,
 };
 
-const layer_kind layer_GlobalAveragePooling2D = {
-    .name = "GlobalAveragePooling2D",
-    .base_name = "global_average_pooling2d",
-    .config_size = sizeof(global_pooling2d_config),
-    .fields = global_average_pooling2d_fields,
-    .declare = global_average_pooling2d_declare,
-    .emit = global_average_pooling2d_emit,
-    .samples = global_average_pooling2d_samples,
-};
+/* ---- the rows ---------------------------------------------------------------------------- */
+
+#define POOLING(class_name, stem, config, options, emits) \
+    const layer_kind layer_##class_name = {               \
+        .name = #class_name,                              \
+        .base_name = (stem),                              \
+        .config_size = sizeof(config),                    \
+        .fields = options##_fields,                       \
+        .declare = options##_declare,                     \
+        .emit = emits##_pooling_emit,                     \
+        .samples = options##_samples,                     \
+    }
+
+POOLING(MaxPooling1D, "max_pooling1d", pool_config, pool1d, max);
+POOLING(MaxPooling2D, "max_pooling2d", pool_config, pool2d, max);
+POOLING(AveragePooling1D, "average_pooling1d", pool_config, pool1d, average);
+POOLING(AveragePooling2D, "average_pooling2d", pool_config, pool2d, average);
+POOLING(GlobalMaxPooling1D, "global_max_pooling1d", global_config, global1d, global_max);
+POOLING(GlobalMaxPooling2D, "global_max_pooling2d", global_config, global2d, global_max);
+POOLING(GlobalAveragePooling1D, "global_average_pooling1d", global_config, global1d,
+        global_average);
+POOLING(GlobalAveragePooling2D, "global_average_pooling2d", global_config, global2d,
+        global_average);

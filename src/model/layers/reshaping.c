@@ -105,35 +105,118 @@ const layer_kind layer_Reshape = {
     .range = LAYER_REARRANGES,
 };
 
-/* ZeroPadding2D: zeros around the image. */
-typedef struct zero_padding2d_config {
-    int64_t padding[4]; /* top, bottom, left, right */
-} zero_padding2d_config;
+/* ---- borders: one and two dimensions are the same, as a signal is an image of height 1 ----------
+ */
 
-static const config_field zero_padding2d_fields[] = {
-    OPTION(PADDING, zero_padding2d_config, padding, .fallback = "1", .maximum = 1e6),
+/* ZeroPadding and Cropping: elements around the image, or its own outermost ones. */
+typedef struct border_config {
+    int64_t sides[4]; /* top, bottom, left, right; of a signal the last two */
+} border_config;
+
+/* Of a signal it is an int or [before, after]. */
+#define OPTION_SIDES1D(name) \
+    OPTION_AS(name, PAIR, border_config, sides[2], .maximum = 1e6, .fallback = "1")
+#define OPTION_SIDES2D(name, sides_else) \
+    OPTION_AS(name, PADDING, border_config, sides, .maximum = 1e6, .fallback = (sides_else))
+
+static const config_field zero_padding1d_fields[] = {
+    OPTION_SIDES1D("padding"),
     OPTION_CHANNELS_LAST,
     OPTIONS_END,
 };
 
-static cornu_status zero_padding2d_declare(layer *l, layer_call *call)
+static const config_field zero_padding2d_fields[] = {
+    OPTION_SIDES2D("padding", "1"),
+    OPTION_CHANNELS_LAST,
+    OPTIONS_END,
+};
+
+static const config_field cropping1d_fields[] = {
+    OPTION_SIDES1D("cropping"),
+    OPTIONS_END,
+};
+
+static const config_field cropping2d_fields[] = {
+    OPTION_SIDES2D("cropping", "[[0, 0], [0, 0]]"),
+    OPTION_CHANNELS_LAST,
+    OPTIONS_END,
+};
+
+/* Declare an output that is larger by the sides, or (sign -1) smaller. */
+static cornu_status declare_border(const layer *l, layer_call *call, int sign)
 {
-    const zero_padding2d_config *c = l->config;
-    TRY(layer_wants_image(call));
-    call->out = call->in[0];
-    call->out.dim[0] += c->padding[0] + c->padding[1];
-    call->out.dim[1] += c->padding[2] + c->padding[3];
+    const border_config *c = l->config;
+    shape image = layer_image_of(&call->in[0]);
+    char shown[128];
+    for (int i = 0; i < 2; i++) {
+        image.dim[i] += sign * (c->sides[2 * i] + c->sides[2 * i + 1]);
+        if (image.dim[i] < 1)
+            return status_fail(CORNU_INVALID,
+                               "found a cropping of %lld and %lld for input %s; expected less than "
+                               "its size",
+                               (long long)c->sides[2 * i], (long long)c->sides[2 * i + 1],
+                               shape_show(&call->in[0], true, shown));
+    }
+    call->out = layer_shaped_like(&call->in[0], &image);
     return CORNU_OK;
 }
 
-static cornu_status zero_padding2d_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                        tensor_ref *y)
+static cornu_status zero_padding1d_declare(layer *l, layer_call *call)
 {
-    const zero_padding2d_config *c = l->config;
-    const int64_t before[2] = {c->padding[0], c->padding[2]};
-    const int64_t after[2] = {c->padding[1], c->padding[3]};
-    return emit_pad(b, x[0], before, after, y);
+    TRY(layer_wants_steps(call));
+    return declare_border(l, call, 1);
 }
+
+static cornu_status zero_padding2d_declare(layer *l, layer_call *call)
+{
+    TRY(layer_wants_image(call));
+    return declare_border(l, call, 1);
+}
+
+static cornu_status cropping1d_declare(layer *l, layer_call *call)
+{
+    TRY(layer_wants_steps(call));
+    return declare_border(l, call, -1);
+}
+
+static cornu_status cropping2d_declare(layer *l, layer_call *call)
+{
+    TRY(layer_wants_image(call));
+    return declare_border(l, call, -1);
+}
+
+static cornu_status zero_padding_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                      tensor_ref *y)
+{
+    const border_config *c = l->config;
+    const shape out = emit_output(b);
+    const int64_t before[2] = {c->sides[0], c->sides[2]};
+    const int64_t after[2] = {c->sides[1], c->sides[3]};
+    TRY(layer_as_image(b, x[0], y));
+    TRY(emit_pad(b, *y, before, after, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static cornu_status cropping_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                  tensor_ref *y)
+{
+    const border_config *c = l->config;
+    const shape out = emit_output(b);
+    TRY(layer_as_image(b, x[0], y));
+    const shape in = emit_shape(b, *y);
+    for (int i = 0; i < 2; i++) {
+        const int64_t *sides = c->sides + 2 * i, left = in.dim[i] - sides[0] - sides[1];
+        if (left < in.dim[i])
+            TRY(emit_slice(b, *y, i + 1, sides[0], 1, left, y));
+    }
+    return emit_reshape(b, *y, &out, y);
+}
+
+static const char *const zero_padding1d_samples[] = {
+    "4,2 | {}",
+    "5,3 | {padding: [0, 2]}",
+    NULL,
+};
 
 static const char *const zero_padding2d_samples[] = {
     "3,4,2 | {}",
@@ -142,13 +225,218 @@ static const char *const zero_padding2d_samples[] = {
     NULL,
 };
 
-const layer_kind layer_ZeroPadding2D = {
-    .name = "ZeroPadding2D",
-    .base_name = "zero_padding2d",
-    .config_size = sizeof(zero_padding2d_config),
-    .fields = zero_padding2d_fields,
-    .declare = zero_padding2d_declare,
-    .emit = zero_padding2d_emit,
-    .samples = zero_padding2d_samples,
+static const char *const cropping1d_samples[] = {
+    "4,2 | {}",
+    "5,3 | {cropping: [0, 2]}",
+    NULL,
+};
+
+static const char *const cropping2d_samples[] = {
+    "3,4,2 | {}",
+    "5,4,2 | {cropping: [2, 1]}",
+    "5,7,3 | {cropping: [[1, 0], [2, 3]]}",
+    NULL,
+};
+
+#define BORDER(class_name, stem, kind, emits) \
+    const layer_kind layer_##class_name = {   \
+        .name = #class_name,                  \
+        .base_name = (stem),                  \
+        .config_size = sizeof(border_config), \
+        .fields = kind##_fields,              \
+        .declare = kind##_declare,            \
+        .emit = emits##_emit,                 \
+        .samples = kind##_samples,            \
+        .range = LAYER_REARRANGES,            \
+    }
+
+BORDER(ZeroPadding1D, "zero_padding1d", zero_padding1d, zero_padding);
+BORDER(ZeroPadding2D, "zero_padding2d", zero_padding2d, zero_padding);
+BORDER(Cropping1D, "cropping1d", cropping1d, cropping);
+BORDER(Cropping2D, "cropping2d", cropping2d, cropping);
+
+/* ---- orders and repetitions ---------------------------------------------------------------- */
+
+/* Permute: axis i + 1 of y is axis dims[i] of x; the batch, axis 0, stays the first. */
+typedef struct permute_config {
+    int_list dims;
+} permute_config;
+
+static const config_field permute_fields[] = {
+    OPTION(INTS, permute_config, dims, .flags = CONFIG_REQUIRED),
+    OPTIONS_END,
+};
+
+static cornu_status permute_declare(layer *l, layer_call *call)
+{
+    const permute_config *c = l->config;
+    const shape *in = &call->in[0];
+    char shown[128];
+    bool seen[SHAPE_MAX] = {false}, fits = !c->dims.one && c->dims.count == in->rank;
+    call->out = *in;
+    for (int i = 0; fits && i < in->rank; i++) {
+        const int64_t axis = c->dims.value[i];
+        fits = axis >= 1 && axis <= in->rank && !seen[axis - 1];
+        if (fits) {
+            seen[axis - 1] = true;
+            call->out.dim[i] = in->dim[axis - 1];
+        }
+    }
+    if (fits)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "found dims that do not fit input %s; expected each of 1 to %d once",
+                       shape_show(in, true, shown), in->rank);
+}
+
+static cornu_status permute_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
+{
+    const permute_config *c = l->config;
+    int order[SHAPE_MAX];
+    for (int i = 0; i < c->dims.count; i++)
+        order[i] = (int)c->dims.value[i];
+    return emit_transpose(b, x[0], order, y);
+}
+
+static const char *const permute_samples[] = {
+    "3,4 | {dims: [2, 1]}",
+    "3,4,2 | {dims: [3, 1, 2]}",
+    "2,3,2 | {dims: [1, 2, 3]}",
+    NULL,
+};
+
+const layer_kind layer_Permute = {
+    .name = "Permute",
+    .base_name = "permute",
+    .config_size = sizeof(permute_config),
+    .fields = permute_fields,
+    .declare = permute_declare,
+    .emit = permute_emit,
+    .samples = permute_samples,
     .range = LAYER_REARRANGES,
 };
+
+/* RepeatVector: a vector n times. */
+typedef struct repeat_vector_config {
+    int64_t n;
+} repeat_vector_config;
+
+static const config_field repeat_vector_fields[] = {
+    OPTION(INT, repeat_vector_config, n, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTIONS_END,
+};
+
+static cornu_status repeat_vector_declare(layer *l, layer_call *call)
+{
+    const repeat_vector_config *c = l->config;
+    char shown[128];
+    if (call->in[0].rank != 1)
+        return status_fail(CORNU_INVALID, "found input %s; expected (features)",
+                           shape_show(&call->in[0], false, shown));
+    call->out = (shape){2, {c->n, call->in[0].dim[0]}};
+    return CORNU_OK;
+}
+
+static cornu_status repeat_vector_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                       tensor_ref *y)
+{
+    const repeat_vector_config *c = l->config;
+    const shape row = {2, {1, emit_shape(b, x[0]).dim[0]}};
+    TRY(emit_reshape(b, x[0], &row, y));
+    return layer_repeat(b, *y, 1, c->n, y);
+}
+
+static const char *const repeat_vector_samples[] = {
+    "5 | {n: 3}",
+    "17 | {n: 1}",
+    NULL,
+};
+
+const layer_kind layer_RepeatVector = {
+    .name = "RepeatVector",
+    .base_name = "repeat_vector",
+    .config_size = sizeof(repeat_vector_config),
+    .fields = repeat_vector_fields,
+    .declare = repeat_vector_declare,
+    .emit = repeat_vector_emit,
+    .samples = repeat_vector_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* UpSampling1D and UpSampling2D: each step, or row and column, `size` times. */
+typedef struct up_sampling_config {
+    int64_t size[2]; /* of a signal the second */
+} up_sampling_config;
+
+static const config_field up_sampling1d_fields[] = {
+    OPTION_AS("size", INT, up_sampling_config, size[1], LAYER_SIZES, .fallback = "2"),
+    OPTIONS_END,
+};
+
+static const config_field up_sampling2d_fields[] = {
+    OPTION(PAIR, up_sampling_config, size, LAYER_SIZES, .fallback = "2"),
+    OPTION_CHANNELS_LAST,
+    OPTION_NEUTRAL("interpolation", "\"nearest\""),
+    OPTIONS_END,
+};
+
+static cornu_status up_sampling1d_declare(layer *l, layer_call *call)
+{
+    const up_sampling_config *c = l->config;
+    TRY(layer_wants_steps(call));
+    call->out = call->in[0];
+    call->out.dim[0] *= c->size[1];
+    return CORNU_OK;
+}
+
+static cornu_status up_sampling2d_declare(layer *l, layer_call *call)
+{
+    const up_sampling_config *c = l->config;
+    TRY(layer_wants_image(call));
+    call->out = call->in[0];
+    for (int i = 0; i < 2; i++)
+        call->out.dim[i] *= c->size[i];
+    return CORNU_OK;
+}
+
+/* Columns first: they are fewer then. */
+static cornu_status up_sampling_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                     tensor_ref *y)
+{
+    const up_sampling_config *c = l->config;
+    const shape out = emit_output(b);
+    TRY(layer_as_image(b, x[0], y));
+    for (int i = 1; i >= 0; i--)
+        if (c->size[i] > 1)
+            TRY(layer_repeat(b, *y, i + 1, c->size[i], y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static const char *const up_sampling1d_samples[] = {
+    "4,2 | {}",
+    "3,3 | {size: 3}",
+    NULL,
+};
+
+static const char *const up_sampling2d_samples[] = {
+    "3,4,2 | {}",
+    "2,3,3 | {size: [3, 1]}",
+    "2,2,17 | {size: [1, 2]}",
+    NULL,
+};
+
+#define UP_SAMPLING(class_name, kind)              \
+    const layer_kind layer_##class_name = {        \
+        .name = #class_name,                       \
+        .base_name = #kind,                        \
+        .config_size = sizeof(up_sampling_config), \
+        .fields = kind##_fields,                   \
+        .declare = kind##_declare,                 \
+        .emit = up_sampling_emit,                  \
+        .samples = kind##_samples,                 \
+        .range = LAYER_REARRANGES,                 \
+    }
+
+UP_SAMPLING(UpSampling1D, up_sampling1d);
+UP_SAMPLING(UpSampling2D, up_sampling2d);
