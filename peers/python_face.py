@@ -36,8 +36,12 @@ DIFFERENT = {
     "layers.InputLayer": "Keras's takes **kwargs",
     "layers.AveragePooling2D.pool_size": "Keras wants it said; cornu's is 2, as MaxPooling2D's",
     "layers.AvgPool2D.pool_size": "the same",
+    "layers.AveragePooling1D.pool_size": "the same",
+    "layers.AvgPool1D.pool_size": "the same",
     **{f"layers.{pool}.name": "among **kwargs, as of every layer"
-       for pool in ("AveragePooling2D", "AvgPool2D", "MaxPooling2D", "MaxPool2D")},
+       for pool in ("AveragePooling1D", "AvgPool1D", "MaxPooling1D", "MaxPool1D", "AveragePooling2D", "AvgPool2D",
+                    "MaxPooling2D", "MaxPool2D")},
+    "layers.ZeroPadding1D.padding": "Keras's is 1, which is the same",
     "losses.deserialize.name": "cornu's is called config, as those of the other modules",
     "losses.deserialize.config": "the same",
     "losses.Loss": "the base class, of which no object is made",

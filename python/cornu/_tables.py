@@ -23,6 +23,8 @@ class Option:
         self.default: Any = row.get("default")
         if self.type in ("pair", "padding") and isinstance(self.default, int):
             self.default = (self.default, self.default)
+        if self.type == "padding" and isinstance(self.default, list):
+            self.default = tuple(map(tuple, self.default))
         if self.type == "neutral" and isinstance(self.default, str) and None in self.choices:
             self.default = None  # Keras's own: as its configuration says
 

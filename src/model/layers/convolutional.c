@@ -396,9 +396,13 @@ static cornu_status separable_emit(const layer *l, step_builder *b, const tensor
     return activated(b, *y, c->activation, y);
 }
 
-#define OPTIONS_NO_SEPARABLE_REGULARIZERS                                               \
-    OPTIONS_NO_DEPTHWISE_REGULARIZERS, OPTION_NEUTRAL("pointwise_regularizer", "null"), \
-        OPTION_NEUTRAL("pointwise_constraint", "null")
+#define OPTIONS_NO_SEPARABLE_REGULARIZERS                \
+    OPTION_NEUTRAL("depthwise_regularizer", "null"),     \
+        OPTION_NEUTRAL("pointwise_regularizer", "null"), \
+        OPTION_NEUTRAL("bias_regularizer", "null"),      \
+        OPTION_NEUTRAL("activity_regularizer", "null"),  \
+        OPTION_NEUTRAL("depthwise_constraint", "null"),  \
+        OPTION_NEUTRAL("pointwise_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null")
 
 static const config_field separable_conv1d_fields[] = {
     OPTION_FILTERS,

@@ -155,7 +155,7 @@ static cornu_status declare_border(const layer *l, layer_call *call, int sign)
                                "found a cropping of %lld and %lld for input %s; expected less than "
                                "its size",
                                (long long)c->sides[2 * i], (long long)c->sides[2 * i + 1],
-                               shape_show(&call->in[0], true, shown));
+                               shape_show(&call->in[0], false, shown));
     }
     call->out = layer_shaped_like(&call->in[0], &image);
     return CORNU_OK;
