@@ -214,6 +214,7 @@ def test_a_learning_rate_is_a_variable_and_a_number():
     rate.assign(0.1)
     model.fit(X, Y, verbose=0)
     assert not np.array_equal(model.get_weights()[0], before[0])
+    assert rate.assign_add(0.25).assign_sub(0.1) == pytest.approx(0.25) and (rate.shape, rate.dtype) == ((), "float32")
     with pytest.raises(ValueError):
         rate.assign("much")
 

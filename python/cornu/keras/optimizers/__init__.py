@@ -19,6 +19,8 @@ _OLD = ("jit_compile", "is_legacy_optimizer")
 class Rate:
     """An optimizer's learning rate as it is now: a number, and as Keras's variable it has assign, numpy and value."""
 
+    name, shape, ndim, dtype, trainable = "learning_rate", (), 0, "float32", False
+
     def __init__(self, optimizer: "Optimizer"):
         self._optimizer = optimizer
 
@@ -29,6 +31,14 @@ class Rate:
         """Set it, as optimizer.learning_rate = value does."""
         self._optimizer.learning_rate = float(value)
         return self
+
+    def assign_add(self, value) -> "Rate":
+        """Raise it by value."""
+        return self.assign(float(self) + float(value))
+
+    def assign_sub(self, value) -> "Rate":
+        """Lower it by value."""
+        return self.assign(float(self) - float(value))
 
     def numpy(self) -> np.float32:
         """As a NumPy number."""
