@@ -169,11 +169,14 @@ cornu_status model_chosen_name(const cornu_model *m, const char *name, const doc
 static cornu_status check_shapes(const layer_call *call)
 {
     char found[128];
-    for (int i = 0; i < call->weight_count; i++)
-        if (shape_elements(&call->weights[i].shape) < 0)
-            return status_fail(
-                CORNU_INVALID, "%s of shape %s is too large; expected at most 2^40 elements",
-                call->weights[i].name, shape_show(&call->weights[i].shape, false, found));
+    for (int i = 0; i < call->weight_count; i++) {
+        const weight_spec *w = &call->weights[i];
+        if (shape_elements(&w->shape) < 0)
+            return status_fail(CORNU_INVALID,
+                               "%s of shape %s is too large; expected at most 2^40 elements",
+                               w->name, shape_show(&w->shape, false, found));
+        TRY(initializer_check(&w->initializer, w->name, &w->shape));
+    }
     if (call->out.rank < 1 || call->out.rank > SHAPE_MAX - 1)
         return status_fail(CORNU_INVALID, "found %d output dimensions; expected 1 to %d",
                            call->out.rank, SHAPE_MAX - 1);

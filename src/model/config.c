@@ -206,10 +206,15 @@ static cornu_status read_choice(const config_field *f, const doc *d, void *out)
 {
     int index = d->type == DOC_STRING ? choice_index(f->choices, d->string) : -1;
     if (index < 0) {
-        const char *first = f->choices, *second = strchr(first, '|');
-        char expected[WANTED_SIZE];
-        snprintf(expected, sizeof expected, "%.*s%s%s", (int)strcspn(first, "|"), first,
-                 second ? " or " : "", second ? second + 1 : "");
+        char expected[WANTED_SIZE] = "";
+        for (const char *c = f->choices; *c; c += strcspn(c, "|") + (strchr(c, '|') != NULL)) {
+            const size_t length = strlen(expected);
+            snprintf(expected + length, sizeof expected - length, "%s%.*s",
+                     length == 0      ? ""
+                     : strchr(c, '|') ? ", "
+                                      : " or ",
+                     (int)strcspn(c, "|"), c);
+        }
         return doc_fail_found(d, expected);
     }
     *(int *)out = index;
@@ -815,49 +820,67 @@ json_t *config_row(const char *class_name, const char *name, json_t *options)
 
 /* ---- initializers, by name ---------------------------------------------------------------- */
 
-static const struct {
-    const char *class_name, *name;
-} initializer_rows[] = {
-#define INITIALIZER(id, class_name, name, function) {class_name, name},
-#include "model/initializers.def"
-#undef INITIALIZER
-};
-
-static const config_field initializer_constant_fields[] = {
+static const config_field constant_initializer[] = {
     OPTION_AS("value", REAL, initializer, value, .fallback = "0.0"),
     OPTION_DTYPE,
     OPTIONS_END,
 };
 
-/* Keras's keys of the random initializers. All numbers here come from the model's seed; an
-   initializer's own seed only selects among equally random draws in Keras. */
-static const config_field initializer_random_fields[] = {
-    OPTION_IGNORED("seed"),
-    OPTION_NEUTRAL("input_axes", "null"),
-    OPTION_NEUTRAL("output_axes", "null"),
-    OPTION_DTYPE,
-    OPTIONS_END,
-};
-
-static const config_field initializer_plain_fields[] = {
+static const config_field plain_initializer[] = {
     OPTION_DTYPE,
     OPTION_TOLERATED("seed", "null"),
     OPTIONS_END,
 };
 
-static const config_field *initializer_fields(initializer_kind kind)
-{
-    bool plain = kind == INITIALIZER_ZEROS || kind == INITIALIZER_ONES;
-    return kind == INITIALIZER_CONSTANT ? initializer_constant_fields
-           : plain                      ? initializer_plain_fields
-                                        : initializer_random_fields;
-}
+/* Keras's keys of the random initializers. All numbers here come from the model's seed; an
+   initializer's own seed only selects among equally random draws in Keras. */
+#define RANDOM_INITIALIZER OPTION_IGNORED("seed"), OPTION_DTYPE, OPTIONS_END
+#define SCALED_INITIALIZER                                        \
+    OPTION_IGNORED("seed"), OPTION_NEUTRAL("input_axes", "null"), \
+        OPTION_NEUTRAL("output_axes", "null"), OPTION_DTYPE, OPTIONS_END
+#define GAIN OPTION(REAL, initializer, gain, .fallback = "1.0")
+
+static const config_field scaled_initializer[] = {SCALED_INITIALIZER};
+
+static const config_field variance_scaling_initializer[] = {
+    OPTION(REAL, initializer, scale, .fallback = "1.0", .flags = CONFIG_ABOVE, .maximum = INFINITY),
+    OPTION(CHOICE, initializer, mode, .choices = "fan_in|fan_out|fan_avg", .fallback = "fan_in"),
+    OPTION(CHOICE, initializer, distribution,
+           .choices = "truncated_normal|uniform|untruncated_normal|normal",
+           .fallback = "truncated_normal"),
+    SCALED_INITIALIZER,
+};
+
+static const config_field normal_initializer[] = {
+    OPTION(REAL, initializer, mean, .fallback = "0.0"),
+    OPTION(REAL, initializer, stddev, .fallback = "0.05", .maximum = INFINITY),
+    RANDOM_INITIALIZER,
+};
+
+static const config_field uniform_initializer[] = {
+    OPTION(REAL, initializer, minval, .fallback = "-0.05"),
+    OPTION(REAL, initializer, maxval, .fallback = "0.05"),
+    RANDOM_INITIALIZER,
+};
+
+static const config_field gain_initializer[] = {GAIN, OPTION_DTYPE, OPTIONS_END};
+static const config_field orthogonal_initializer[] = {GAIN, RANDOM_INITIALIZER};
+
+static const struct {
+    const char *class_name, *other_name, *name;
+    const config_field *fields;
+} initializer_rows[] = {
+#define INITIALIZER(id, class_name, other_name, name, function, options) \
+    {class_name, other_name, name, options##_initializer},
+#include "model/initializers.def"
+};
 
 static bool find_initializer(const char *name, initializer_kind *kind)
 {
     for (int i = 0; i < INITIALIZER_COUNT; i++)
         if (strcmp(initializer_rows[i].class_name, name) == 0 ||
-            strcasecmp(initializer_rows[i].name, name) == 0) {
+            strcasecmp(initializer_rows[i].name, name) == 0 ||
+            (initializer_rows[i].other_name && strcmp(initializer_rows[i].other_name, name) == 0)) {
             *kind = (initializer_kind)i;
             return true;
         }
@@ -885,16 +908,19 @@ cornu_status initializer_read(const doc *d, initializer *out)
             names[i] = initializer_rows[i].name;
         return name_fail(d, "initializer", name, names, INITIALIZER_COUNT);
     }
-    out->value = 0;
-    const config_field *fields = initializer_fields(out->kind);
+    *out = (initializer){.kind = out->kind};
+    const config_field *fields = initializer_rows[out->kind].fields;
     TRY(config_check_keys(initializer_rows[out->kind].name, options, fields, NULL));
-    return config_read(initializer_rows[out->kind].name, d, options, fields, out);
+    TRY(config_read(initializer_rows[out->kind].name, d, options, fields, out));
+    if (out->distribution == DISTRIBUTION_NORMAL) /* Keras writes its other name */
+        out->distribution = DISTRIBUTION_TRUNCATED;
+    return CORNU_OK;
 }
 
 json_t *initializer_to_json(const initializer *i)
 {
     json_t *config = json_object();
-    if (!config || config_write(initializer_fields(i->kind), i, config) != CORNU_OK) {
+    if (!config || config_write(initializer_rows[i->kind].fields, i, config) != CORNU_OK) {
         json_decref(config);
         return NULL;
     }
@@ -904,9 +930,13 @@ json_t *initializer_to_json(const initializer *i)
 json_t *initializer_table(void)
 {
     json_t *list = json_array();
-    for (int i = 0; i < INITIALIZER_COUNT; i++)
-        json_array_append_new(list,
-                              config_row(initializer_rows[i].class_name, initializer_rows[i].name,
-                                         config_describe(initializer_fields((initializer_kind)i))));
+    for (int i = 0; i < INITIALIZER_COUNT; i++) {
+        const char *other = initializer_rows[i].other_name;
+        json_t *row = config_row(initializer_rows[i].class_name, initializer_rows[i].name,
+                                 config_describe(initializer_rows[i].fields));
+        if (row && other)
+            json_object_set_new(row, "aliases", json_pack("[s]", other));
+        json_array_append_new(list, row);
+    }
     return list;
 }

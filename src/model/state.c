@@ -67,7 +67,7 @@ cornu_status model_initialize(cornu_model *m, uint64_t seed)
     for (int i = 0; i < m->variable_count; i++) {
         variable *v = &m->variables[i];
         random_stream r = random_open(seed, RANDOM_INITIALIZE, (uint64_t)i);
-        initializer_fill(&v->initializer, &v->shape, &r, v->value);
+        TRY(initializer_fill(&v->initializer, &v->shape, &r, v->value));
     }
     m->initialized = true;
     m->training.position = position_start(seed);
@@ -89,7 +89,7 @@ cornu_status model_start_slots(cornu_model *m)
         const variable *v = &m->variables[i];
         random_stream unused = {0};
         if (v->initializer.kind != INITIALIZER_ZEROS)
-            initializer_fill(&v->initializer, &v->shape, &unused, v->value);
+            TRY(initializer_fill(&v->initializer, &v->shape, &unused, v->value));
     }
     return CORNU_OK;
 }

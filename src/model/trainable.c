@@ -62,7 +62,7 @@ static cornu_status start_values(cornu_model *m)
             continue;
         TRY(memory_new_aligned((size_t)v->count * sizeof(float), v->name, &v->value));
         if (v->initializer.kind != INITIALIZER_ZEROS)
-            initializer_fill(&v->initializer, &v->shape, &unused, v->value);
+            TRY(initializer_fill(&v->initializer, &v->shape, &unused, v->value));
     }
     return CORNU_OK;
 }

@@ -24,6 +24,36 @@ for given in (initializers.GlorotUniform(), initializers.GlorotNormal(), initial
         "as wide": round(float(kernel.std() / spread), 1), "even": bool(abs(kernel.mean()) < spread / 50),
         "config": {key: config[key] for key in ("seed",)}}
 
+# name: initializer, its mean, its spread, the farthest from the mean
+cut, infinite = 0.87962566, np.inf
+others = {
+    "lecun normal": (initializers.LecunNormal(), 0, 300**-0.5, 2 * 300**-0.5 / cut),
+    "lecun uniform": (initializers.LecunUniform(seed=1), 0, 300**-0.5, 0.1),
+    "scaled": (initializers.VarianceScaling(3.0, "fan_out", "uniform"), 0, 0.015**0.5, 0.045**0.5),
+    "scaled, normal": (initializers.VarianceScaling(mode="fan_avg", distribution="untruncated_normal"), 0, 250**-0.5,
+                       infinite),
+    "normal": (initializers.RandomNormal(0.5, 2.0), 0.5, 2, infinite),
+    "normal by name": ("random_normal", 0, 0.05, infinite),
+    "truncated": (initializers.TruncatedNormal(mean=-1.0, stddev=0.5), -1, 0.5 * cut, 1),
+    "uniform": (initializers.RandomUniform(minval=-1.0, maxval=3.0, seed=2), 1, 4 / 12**0.5, 2),
+    "orthogonal": (initializers.Orthogonal(gain=2.0), 0, 2 * 300**-0.5, infinite),
+}
+for name, (given, mean, spread, farthest) in others.items():
+    kernel = keras.Sequential([keras.Input((300,)), layers.Dense(200, kernel_initializer=given)]).get_weights()[0]
+    product = kernel.T @ kernel
+    results[name] = {
+        "in bounds": bool(np.abs(kernel - mean).max() <= farthest * (1 + 1e-6)),
+        "as far": bool(np.abs(kernel - mean).max() > (0.98 * farthest if farthest < infinite else 3.5 * spread)),
+        "as wide": bool(abs(kernel.std() / spread - 1) < 0.015), "around": bool(abs(kernel.mean() - mean) < spread / 50),
+        "orthogonal": bool(np.abs(product - np.diag(np.diag(product))).max() < 1e-4),
+        "config": dict(sorted(initializers.get(given).get_config().items()))}
+for name, initializer, shape in (("wide", "identity", (3, 4)), ("high", initializers.Identity(gain=2.5), (4, 3))):
+    model = keras.Sequential([keras.Input(shape[:1]), layers.Dense(shape[1], kernel_initializer=initializer)])
+    results[f"identity, {name}"] = model.get_weights()
+results["names"] = [type(initializers.get(name)).__name__ for name in (
+    "orthogonal", "Orthogonal", "identity", "truncated_normal", "random_uniform", "variance_scaling", "lecun_uniform")]
+results["other names"] = [initializers.OrthogonalInitializer.__name__, initializers.IdentityInitializer(2.0).gain]
+
 conv = layers.Conv2D(3, 2, kernel_initializer="he_normal", bias_initializer=initializers.Constant(0.5))
 config = conv.get_config()
 results["layer"] = [config["kernel_initializer"]["class_name"], config["bias_initializer"]["config"]["value"]]
