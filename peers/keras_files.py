@@ -62,6 +62,12 @@ NETWORKS = {
                 (5,), 3, lambda: O.RMSprop(0.001, momentum=0.5, centered=True), "sparse_categorical_crossentropy"),
     "adagrad": (lambda: [L.Dense(6, activation="relu"), L.Dense(1, activation="sigmoid")], (5,), 2,
                 lambda: O.Adagrad(0.05), "binary_crossentropy"),
+    **{name: (lambda: [L.Dense(6, activation="tanh"), L.Dense(3, activation="softmax")], (5,), 3, make,
+              "sparse_categorical_crossentropy")
+       for name, make in (("adadelta", lambda: O.Adadelta(0.5, epsilon=1e-4)), ("adamax", lambda: O.Adamax(0.01)),
+                          ("nadam", lambda: O.Nadam(0.01, epsilon=1e-4)),
+                          ("nadam-schedule", lambda: O.Nadam(S.ExponentialDecay(0.01, 2, 0.9), epsilon=1e-4)),
+                          ("lion", lambda: O.Lion(0.01)), ("ftrl", lambda: O.Ftrl(0.05, beta=0.1)))},
     "schedule": (lambda: [L.Dense(6, activation="relu"), L.Dense(3, activation="softmax")], (5,), 3,
                  lambda: O.Adam(S.ExponentialDecay(0.01, 2, 0.9)), "sparse_categorical_crossentropy"),
     "inverse-time": (lambda: [L.Dense(6, activation="relu"), L.Dense(3, activation="softmax")], (5,), 3,

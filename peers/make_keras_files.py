@@ -43,6 +43,8 @@ CASES = {
                  lambda: keras.optimizers.SGD(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.9), momentum=0.9),
                  False, True),
     "new": (lambda: [L.Dense(3, activation="softmax")], (5,), lambda: keras.optimizers.Adam(0.01), False, False),
+    "nadam": (lambda: [L.Dense(3, activation="softmax")], (5,), lambda: keras.optimizers.Nadam(0.01, epsilon=1e-4), False,
+              True),
 }
 
 

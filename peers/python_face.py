@@ -47,7 +47,7 @@ DIFFERENT = {
     "losses.Loss": "the base class, of which no object is made",
     "metrics.Metric": "the same",
     **{f"optimizers.{o}.ema_momentum": "without effect, as use_ema is not there"
-       for o in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")},
+       for o in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Nadam", "Lion", "Ftrl")},
 }
 same = differing = 0
 

@@ -17,13 +17,42 @@ static inline float optimizer_gradient_scale(const optimizer *o, double norm_squ
     return isfinite(norm) ? (float)(norm > most ? most / norm : 1) : NAN;
 }
 
-/* Adam's learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t). In floats as Keras does it: with
-   beta_2 = 0.999 the first steps' 1 - beta_2^t differs from the exact value by up to 5e-5. */
-static inline float optimizer_alpha(const optimizer *o, float learning_rate, int64_t iteration)
+/* The product over the steps 1...t of beta_1 (1 - 0.96^i / 2): Keras's variable u_product of Nadam
+   after step t. The later factors are beta_1 itself, to a float's precision. */
+static inline double optimizer_momentum_product(const optimizer *o, int64_t t)
+{
+    double product = pow(o->beta_1, (double)t), decay = 1;
+    for (int64_t i = 0; i < t && decay > 1e-9; i++) {
+        decay *= 0.96;
+        product *= 1 - 0.5 * decay;
+    }
+    return product;
+}
+
+/* Dozat 2016: the momentum's own schedule, beta_1 (1 - 0.96^t / 2), and a step of it ahead. */
+static inline optimizer_factors optimizer_nadam_factors(const optimizer *o, float learning_rate,
+                                                        int64_t t, float root)
+{
+    double now = o->beta_1 * (1 - 0.5 * pow(0.96, (double)t));
+    double next = o->beta_1 * (1 - 0.5 * pow(0.96, (double)(t + 1)));
+    double product = optimizer_momentum_product(o, t), rate = (double)(learning_rate * root);
+    return (optimizer_factors){.alpha = (float)(rate * next / (1 - product * next)),
+                               .gradient_alpha = (float)(rate * (1 - now) / (1 - product)),
+                               .epsilon = (float)o->epsilon * root};
+}
+
+/* In floats as Keras does it: with beta_2 = 0.999 the first steps' 1 - beta_2^t differs from the
+   exact value by up to 5e-5. */
+static inline optimizer_factors optimizer_factors_at(const optimizer *o, float learning_rate,
+                                                     int64_t iteration)
 {
     float t = (float)(iteration + 1);
     float power_1 = powf((float)o->beta_1, t), power_2 = powf((float)o->beta_2, t);
-    return learning_rate * sqrtf(1 - power_2) / (1 - power_1);
+    if (o->id == OPTIMIZER_NADAM)
+        return optimizer_nadam_factors(o, learning_rate, iteration + 1, sqrtf(1 - power_2));
+    if (o->id == OPTIMIZER_ADAMAX)
+        return (optimizer_factors){.alpha = learning_rate / (1 - power_1)};
+    return (optimizer_factors){.alpha = learning_rate * sqrtf(1 - power_2) / (1 - power_1)};
 }
 
 /* The slots of UPDATE `o`. */
@@ -50,7 +79,12 @@ static inline optimizer_constants optimizer_step(const op *o, float learning_rat
                              .epsilon = (float)how->epsilon,
                              .rate_1 = (float)(1 - how->beta_1),
                              .rate_2 = (float)(1 - how->beta_2),
-                             .alpha = optimizer_alpha(how, learning_rate, iteration),
+                             .factors = optimizer_factors_at(how, learning_rate, iteration),
+                             .power = (float)-how->learning_rate_power,
+                             .l1 = (float)how->l1_regularization_strength,
+                             .l2 = (float)how->l2_regularization_strength,
+                             .shrinkage = (float)how->l2_shrinkage_regularization_strength,
+                             .beta = (float)how->beta,
                              .form = optimizer_form(o)};
     c.plain = c.gradient_scale == 1 && isinf(c.clip_value) && c.weight_decay == 0;
     return c;

@@ -31,7 +31,10 @@ typedef struct schedule {
     bool staircase;
     double alpha;                       /* cosine: fraction of initial at the end */
     double warmup_steps, warmup_target; /* cosine; warmup_target < 0: none */
-    int boundary_count;                 /* step: values[i] up to boundaries[i] (inclusive) */
+    double end, power;                  /* polynomial: the rate at the end */
+    bool cycle;                         /* polynomial: decay_steps is extended instead */
+    double t_mul, m_mul; /* cosine_restarts: each period's length and rate over the last's */
+    int boundary_count;  /* step: values[i] up to boundaries[i] (inclusive) */
     double boundaries[SCHEDULE_BOUNDARIES_MAX], values[SCHEDULE_BOUNDARIES_MAX + 1];
 } schedule;
 
@@ -66,7 +69,7 @@ json_t *optimizer_to_json(const optimizer *o);
 json_t *optimizer_table(void);
 
 /* A number; Keras's {class_name: CosineDecay, config: {...}}; or {cosine: {...}}, {step: {...}},
-   {exponential: {...}}, {inverse_time: {...}} with the same options. */
+   {exponential: {...}} and the like, by the rows' short names, with the same options. */
 cornu_status schedule_read(const doc *d, schedule *out);
 /* As optimizer_table. */
 json_t *schedule_table(void);

@@ -52,6 +52,35 @@ static double inverse_time_at(const schedule *s, double step)
     return s->initial / (1 + s->decay_rate * (s->staircase ? floor(periods) : periods));
 }
 
+/* From initial to end by (1 - step / decay_steps)^power; with cycle, decay_steps is the first of
+   its multiples that is not before the step. */
+static double polynomial_at(const schedule *s, double step)
+{
+    double steps = s->decay_steps;
+    if (s->cycle)
+        steps *= step == 0 ? 1 : ceil(step / s->decay_steps);
+    double left = 1 - fmin(step, steps) / steps;
+    return (s->initial - s->end) * pow(left, s->power) + s->end;
+}
+
+/* Loshchilov & Hutter 2016: SGDR. The number of restarts in floats, as Keras has it: where a period
+   ends, a rounding decides between its last value and the next one's first. */
+static double cosine_restarts_at(const schedule *s, double step)
+{
+    float periods = (float)step / (float)s->decay_steps, t_mul = (float)s->t_mul, restarts, within;
+    if (s->t_mul == 1) {
+        restarts = floorf(periods);
+        within = periods - restarts;
+    } else {
+        restarts = floorf(logf(1 - periods * (1 - t_mul)) / logf(t_mul));
+        float length = powf(t_mul, restarts);
+        within = (periods - (1 - length) / (1 - t_mul)) / length;
+    }
+    const double pi = 3.14159265358979323846;
+    double share = 0.5 * pow(s->m_mul, (double)restarts) * (1 + cos(pi * (double)within));
+    return s->initial * ((1 - s->alpha) * share + s->alpha);
+}
+
 /* ---- their options ---------------------------------------------------------------------- */
 
 /* The values that the tables below fill in, by Keras's keys. */
@@ -98,6 +127,28 @@ static const config_field cosine_fields[] = {
 
 static const config_field exponential_fields[] = {DECAY};
 static const config_field inverse_time_fields[] = {DECAY};
+
+static const config_field polynomial_fields[] = {
+    RATE("initial_learning_rate", s.initial),
+    STEPS("decay_steps", s.decay_steps),
+    OPTION_AS("end_learning_rate", REAL, schedule_config, s.end, .fallback = "0.0001",
+              .maximum = INFINITY),
+    OPTION_AS("power", REAL, schedule_config, s.power, .fallback = "1.0", .maximum = INFINITY),
+    OPTION_AS("cycle", BOOL, schedule_config, s.cycle, .fallback = "false"),
+    OPTION_IGNORED("name"),
+    OPTIONS_END,
+};
+
+static const config_field cosine_restarts_fields[] = {
+    RATE("initial_learning_rate", s.initial),
+    STEPS("first_decay_steps", s.decay_steps),
+    OPTION_AS("t_mul", REAL, schedule_config, s.t_mul, .fallback = "2.0", .minimum = 1,
+              .maximum = INFINITY),
+    OPTION_AS("m_mul", REAL, schedule_config, s.m_mul, .fallback = "1.0", .maximum = INFINITY),
+    OPTION_AS("alpha", REAL, schedule_config, s.alpha, .fallback = "0.0"),
+    OPTION_IGNORED("name"),
+    OPTIONS_END,
+};
 
 static const struct {
     const char *class_name, *name;
@@ -206,6 +257,7 @@ json_t *schedule_table(void)
 #define SWITCH(field) OPTION(BOOL, optimizer, field, .fallback = "false")
 #define WEIGHT_DECAY(usual, extra) \
     OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
+#define STRENGTH(field) OPTION(REAL, optimizer, field, .fallback = "0.0", .maximum = INFINITY)
 #define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
 /* Keys of every Keras optimizer; its JSON always has the neutral ones. */
 #define COMMON                                                                                  \

@@ -223,11 +223,13 @@ static void add_total(text *out, const char *what, total t)
 }
 
 /* As Keras counts: the slots, the number of steps (8 bytes) and, unless there is a schedule, the
-   learning rate. */
+   learning rate; and Nadam's product of the momentum. */
 static total optimizer_total(const cornu_model *m)
 {
     total t = {.count = 1, .bytes = 8};
     if (m->optimizer.learning_rate.id == SCHEDULE_CONSTANT)
+        t = sum(t, floats(1));
+    if (m->optimizer.id == OPTIMIZER_NADAM)
         t = sum(t, floats(1));
     for (int i = m->weight_count; i < m->variable_count; i++)
         t = sum(t, floats(m->variables[i].count));

@@ -59,6 +59,10 @@ static const char *const optimizers[] = {
     "{rmsprop: {learning_rate: 0.01, epsilon: 0.001, momentum: 0.5}}",
     "{rmsprop: {learning_rate: 0.01, epsilon: 0.001, momentum: 0.5, centered: true}}",
     "{adagrad: {learning_rate: 0.01, epsilon: 0.001}}",
+    "{adadelta: {learning_rate: 0.1, epsilon: 0.001, weight_decay: 0.1}}",
+    "{adamax: {learning_rate: 0.01, epsilon: 0.001}}",
+    "{nadam: {learning_rate: 0.002, epsilon: 0.01, clipvalue: 0.1}}",
+    "{ftrl: {learning_rate: 0.01, l1_regularization_strength: 0.001}}",
     "{sgd: {learning_rate: 0.1, clipnorm: 0.05}}",
     "{adam: {learning_rate: 0.01, epsilon: 0.001, global_clipnorm: 0.05}}",
 };

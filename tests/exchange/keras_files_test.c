@@ -67,7 +67,8 @@ static const char *with_ending(const char *name, const char *ending)
     return out;
 }
 
-static const char *const cases[] = {"conv", "chain", "schedule", "new", "nested", "towers"};
+static const char *const cases[] = {"conv",   "chain",  "schedule", "new",
+                                    "nested", "towers", "nadam"};
 static const char *const endings[] = {".keras", ".h5"};
 enum { CASES = sizeof cases / sizeof *cases, ENDINGS = sizeof endings / sizeof *endings };
 
@@ -169,6 +170,41 @@ static void keras_counts_of_steps_and_its_rate_are_kept(void **state)
     expect_ok(tensor_read(tensor_file_find(f, "optimizer/vars/1"), &rate));
     assert_float_equal(rate, 0.003, 1e-9);
     tensor_file_close(f);
+}
+
+static void expect_product(const char *path, const char *name)
+{
+    tensor_file *f;
+    float product;
+    expect_ok(tensor_file_open(path, &f));
+    expect_ok(tensor_read(tensor_file_find(f, name), &product));
+    assert_float_equal(product, 0.059018135, 1e-8); /* after 4 steps, as Keras counts it */
+    tensor_file_close(f);
+}
+
+/* Nadam's u_product, of which Keras's files have one number after all slots. Of another number of
+   steps it would be of another training. */
+static void the_product_of_nadams_momentum_follows_from_the_steps(void **state)
+{
+    (void)state;
+    cornu_model *m;
+    expect_ok(cornu_model_open(unpacked("nadam.keras"), &m));
+    expect_ok(cornu_model_save(m, scratch_path("nadam.weights.h5")));
+    expect_ok(cornu_model_save(m, scratch_path("again.h5")));
+    expect_product(scratch_path("nadam.weights.h5"), "optimizer/vars/6");
+    expect_product(scratch_path("again.h5"), "optimizer_weights/optimizer/u_product");
+    cornu_model_close(m);
+
+    const file_tensor *t = member("file", "nadam.h5");
+    const float product = 0.059018135f, other = 0.0625f;
+    uint8_t *bytes = malloc((size_t)t->count), *at;
+    memcpy(bytes, t->data, (size_t)t->count);
+    assert_non_null(at = memmem(bytes, (size_t)t->count, &product, sizeof product));
+    memcpy(at, &other, sizeof other);
+    assert_int_equal(cornu_model_open(scratch_write("other.h5", bytes, (size_t)t->count), &m),
+                     CORNU_BAD_FILE);
+    assert_non_null(strstr(cornu_last_error(), "found 0.0625; expected 0.0590181"));
+    free(bytes);
 }
 
 /* Where a schedule gives the rate, Keras keeps none. */
@@ -707,6 +743,7 @@ int main(void)
         IN_SCRATCH(what_keras_saved_computes_and_trains_as_in_keras),
         IN_SCRATCH(what_tf_keras_2_saved_goes_on_too),
         IN_SCRATCH(keras_counts_of_steps_and_its_rate_are_kept),
+        IN_SCRATCH(the_product_of_nadams_momentum_follows_from_the_steps),
         IN_SCRATCH(of_a_schedule_no_rate_is_kept),
         IN_SCRATCH(weights_are_taken_in_order),
         IN_SCRATCH(weights_of_another_network_are_refused),

@@ -57,6 +57,11 @@ static void slots_are_those_that_the_options_need(void **state)
          3,
          {"velocity", "momentum", "average_gradient"}},
         {"adagrad", 1, {"accumulator"}},
+        {"adadelta", 2, {"accumulated_grad", "accumulated_delta_var"}},
+        {"adamax", 2, {"momentum", "norm"}},
+        {"nadam", 2, {"momentum", "velocity"}},
+        {"lion", 1, {"momentum"}},
+        {"ftrl", 2, {"accumulator", "linear"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
@@ -104,6 +109,38 @@ static void schedules_have_kerass_values(void **state)
     assert_float_equal(rate(s, 4), 0.5, 0);
     assert_float_equal(rate(s, 6), 0.5, 0);
     assert_float_equal(rate(s, 7), 0.25, 0);
+}
+
+static void expect_rates(const char *schedule, int count, const double expected[][2])
+{
+    for (int i = 0; i < count; i++)
+        if (!(fabs(rate(schedule, (int64_t)expected[i][0]) - expected[i][1]) < 1e-7))
+            fail_msg("%s at step %g: found %.9g; expected %.9g", schedule, expected[i][0],
+                     rate(schedule, (int64_t)expected[i][0]), expected[i][1]);
+}
+
+/* The same. */
+static void polynomials_and_restarts_have_kerass_values(void **state)
+{
+    (void)state;
+#define POLYNOMIAL \
+    "{polynomial: {initial_learning_rate: 0.1, decay_steps: 10, end_learning_rate: 0.02, power: 2"
+    expect_rates(POLYNOMIAL "}}", 4, (double[][2]){{0, 0.1}, {5, 0.04}, {10, 0.02}, {15, 0.02}});
+    expect_rates(
+        POLYNOMIAL ", cycle: true}}", 6,
+        (double[][2]){{0, 0.1}, {5, 0.04}, {10, 0.02}, {15, 0.025}, {20, 0.02}, {21, 0.0272}});
+    expect_rates("{CosineDecayRestarts: {initial_learning_rate: 0.1, first_decay_steps: 10, "
+                 "m_mul: 0.5, alpha: 0.1}}",
+                 7,
+                 (double[][2]){{0, 0.1},
+                               {5, 0.055},
+                               {10, 0.055},
+                               {20, 0.0325},
+                               {30, 0.0325},
+                               {40, 0.029204953},
+                               {70, 0.02125}});
+    expect_rates("{cosine_restarts: {initial_learning_rate: 0.1, first_decay_steps: 10, t_mul: 1}}",
+                 5, (double[][2]){{0, 0.1}, {5, 0.05}, {10, 0.1}, {15, 0.05}, {30, 0.1}});
 }
 
 /* "lr / (1 + decay * iterations)" of tf.keras 2's optimizers, in files and recipes of theirs. */
@@ -376,6 +413,7 @@ int main(void)
         cmocka_unit_test(defaults_are_kerass),
         cmocka_unit_test(slots_are_those_that_the_options_need),
         cmocka_unit_test(schedules_have_kerass_values),
+        cmocka_unit_test(polynomials_and_restarts_have_kerass_values),
         cmocka_unit_test(keras_2s_decay_divides_the_rate),
         cmocka_unit_test(optimizers_are_written_so_that_they_are_read_back),
         cmocka_unit_test(compiling_again_replaces_the_slots),

@@ -109,6 +109,11 @@ static void the_totals_of_a_trained_model_count_the_optimizer(void **state)
                                        " Trainable params: 8 (32.00 B)\n"
                                        " Non-trainable params: 27 (108.00 B)\n"
                                        " Optimizer params: 18 (76.00 B)\n"));
+    text_free(&after);
+    must(cornu_model_compile(m, "{optimizer: nadam, loss: mse}"));
+    m->training.position.iterations = 1;
+    model_summary_table(m, false, &after);
+    assert_non_null(strstr(after.data, " Optimizer params: 19 (80.00 B)\n"));
     text_free(&before);
     text_free(&after);
     cornu_model_close(m);

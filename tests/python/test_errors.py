@@ -128,7 +128,7 @@ MAKE = [
     (NotImplementedError, "use_ema", lambda: keras.optimizers.Adam(use_ema=True)),
     (NotImplementedError, "label_smoothing", lambda: keras.losses.CategoricalCrossentropy(label_smoothing=0.1)),
     (NotImplementedError, "LSTM", lambda: keras.layers.LSTM),
-    (NotImplementedError, "Nadam", lambda: keras.optimizers.Nadam),
+    (NotImplementedError, "ScheduleFreeAdamW", lambda: keras.optimizers.ScheduleFreeAdamW),
     (NotImplementedError, "Huber", lambda: keras.losses.Huber),
     (AttributeError, "Dens", lambda: keras.layers.Dens),
     (FileNotFoundError, "model.h5", lambda: keras.models.load_model("model.h5")),

@@ -162,8 +162,8 @@ def test_keras_2_spellings_of_optimizers():
         keras.optimizers.Adam("fast")
     from cornu.keras.optimizers.legacy import SGD
     assert SGD is keras.optimizers.SGD is keras.optimizers.legacy.SGD
-    with pytest.raises(NotImplementedError, match="Ftrl"):
-        keras.optimizers.legacy.Ftrl
+    with pytest.raises(NotImplementedError, match="ScheduleFreeAdamW"):
+        keras.optimizers.legacy.ScheduleFreeAdamW
 
 
 @pytest.mark.parametrize("make", [
@@ -195,8 +195,6 @@ def test_schedules_come_back_from_configurations():
     schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
     optimizer = keras.optimizers.get(json.loads(json.dumps(keras.optimizers.serialize(keras.optimizers.SGD(schedule)))))
     assert optimizer.learning_rate.get_config() == schedule.get_config()
-    with pytest.raises(NotImplementedError, match="PolynomialDecay"):
-        keras.optimizers.schedules.PolynomialDecay
     with pytest.raises(AttributeError, match="PolinomialDecay"):
         keras.optimizers.schedules.PolinomialDecay
 

@@ -164,6 +164,64 @@ static void adagrad(element *e, double g, int step)
     e->w -= 0.1 * g / sqrt(e->a + 1e-3);
 }
 
+static void adadelta(element *e, double g, int step)
+{
+    (void)step;
+    e->a = 0.8 * e->a + 0.2 * g * g;
+    double d = g * sqrt(e->b + 1e-3) / sqrt(e->a + 1e-3);
+    e->b = 0.8 * e->b + 0.2 * d * d;
+    e->w -= 0.1 * d;
+}
+
+static void adamax(element *e, double g, int step)
+{
+    e->a += (g - e->a) * 0.2;
+    e->b = fmax(0.9 * e->b, fabs(g));
+    e->w -= 0.1 * e->a / ((1 - pow(0.8, step + 1)) * (e->b + 1e-3));
+}
+
+static double nadam_momentum(int t)
+{
+    return 0.8 * (1 - 0.5 * pow(0.96, t));
+}
+
+static void nadam(element *e, double g, int step)
+{
+    double product = 1, now = nadam_momentum(step + 1), next = nadam_momentum(step + 2);
+    for (int t = 1; t <= step + 1; t++)
+        product *= nadam_momentum(t);
+    adam_moments(e, g);
+    double m = next * e->a / (1 - product * next) + (1 - now) * g / (1 - product);
+    e->w -= 0.1 * m / (sqrt(e->b / (1 - pow(0.9, step + 1))) + 1e-3);
+}
+
+static void lion(element *e, double g, int step)
+{
+    (void)step;
+    double x = 0.8 * e->a + 0.2 * g;
+    e->w -= 0.1 * ((x > 0) - (x < 0));
+    e->a = 0.9 * e->a + 0.1 * g;
+}
+
+static void ftrl_by(element *e, double g, int step, double power, double l1, double l2,
+                    double shrinkage)
+{
+    double before = step == 0 ? 0.2 : e->a, sum = before + g * g;
+    e->b += g + 2 * shrinkage * e->w - (pow(sum, power) - pow(before, power)) / 0.1 * e->w;
+    e->a = sum;
+    e->w = (fmin(fmax(e->b, -l1), l1) - e->b) / (pow(sum, power) / 0.1 + 2 * l2);
+}
+
+static void ftrl(element *e, double g, int step)
+{
+    ftrl_by(e, g, step, 0.5, 0.01, 0.3 + 0.5 / 0.2, 0.04);
+}
+
+static void ftrl_power(element *e, double g, int step)
+{
+    ftrl_by(e, g, step, 0.3, 0, 0, 0);
+}
+
 #define ADAM_NUMBERS "beta_1: 0.8, beta_2: 0.9, epsilon: 0.001"
 
 static const struct {
@@ -180,6 +238,15 @@ static const struct {
     {"{class_name: RMSprop, config: {rho: 0.8, epsilon: 0.001, momentum: 0.5, centered: true}}",
      rmsprop_centered},
     {"{class_name: Adagrad, config: {initial_accumulator_value: 0.2, epsilon: 0.001}}", adagrad},
+    {"{class_name: Adadelta, config: {rho: 0.8, epsilon: 0.001}}", adadelta},
+    {"{class_name: Adamax, config: {" ADAM_NUMBERS "}}", adamax},
+    {"{class_name: Nadam, config: {" ADAM_NUMBERS "}}", nadam},
+    {"{class_name: Lion, config: {beta_1: 0.8, beta_2: 0.9}}", lion},
+    {"{class_name: Ftrl, config: {initial_accumulator_value: 0.2, beta: 0.5, "
+     "l1_regularization_strength: 0.01, l2_regularization_strength: 0.3, "
+     "l2_shrinkage_regularization_strength: 0.04}}",
+     ftrl},
+    {"{ftrl: {learning_rate_power: -0.3, initial_accumulator_value: 0.2}}", ftrl_power},
 };
 
 static void every_optimizer_follows_its_formula(void **state)

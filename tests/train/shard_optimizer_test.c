@@ -169,6 +169,9 @@ static const char *const optimizers[] = {
     "{adam: {global_clipnorm: 0.1}}",
     "{rmsprop: {momentum: 0.5, centered: true}}",
     "adagrad",
+    "nadam",
+    "lion",
+    "{ftrl: {learning_rate_power: -0.4, clipnorm: 0.1}}",
 };
 
 static void bits_are_those_of_one_process_by_every_optimizer(void **state)

@@ -6,6 +6,7 @@
 #define DEVICE_ACCELERATOR_GPU_H
 
 #include "base/memory.h"
+#include "device/rules/optimizer_constants.h"
 #include "device/select.h"
 
 /* A place in the device's memory; 0: none. One plus a number of bytes is one, within what
@@ -71,10 +72,10 @@ typedef struct gpu_step {
     int64_t iteration, epoch;
     int64_t first; /* step_input.first */
     float learning_rate;
-    float adam_alpha; /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
-    float x_scale;    /* the network sees x * x_scale */
-    bool x_bytes;     /* x holds bytes (uint8_t); else floats */
-    bool y_labels;    /* y holds class numbers (int32_t); else floats */
+    optimizer_factors factors;
+    float x_scale; /* the network sees x * x_scale */
+    bool x_bytes;  /* x holds bytes (uint8_t); else floats */
+    bool y_labels; /* y holds class numbers (int32_t); else floats */
     int64_t height, width,
         channels; /* size of its images (x_shape), if they have three dimensions */
 } gpu_step;

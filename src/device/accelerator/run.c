@@ -42,7 +42,7 @@ static cornu_status queue_step(gpu *g, prepared *p, const step_input *input, int
                        .first = input->first,
                        .learning_rate = input->learning_rate};
     if (p->optimizer)
-        step->adam_alpha = optimizer_alpha(p->optimizer, input->learning_rate, input->iteration);
+        step->factors = optimizer_factors_at(p->optimizer, input->learning_rate, input->iteration);
     if (p->gathers) {
         step->sample = q->numbers.at + (size_t)first * sizeof(int64_t);
         memcpy(q->host_numbers + first, input->index, (size_t)p->plan->batch * sizeof(int64_t));

@@ -6,6 +6,7 @@ typedef float rule_real;
 #define rule_product(a, b) ((a) * (b))
 #define rule_quotient(a, b) ((a) / (b))
 #define rule_sqrt(a) sqrtf(a)
+#define rule_pow(a, b) powf(a, b)
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #include "device/rules/optimizers.h"
 

@@ -3,16 +3,25 @@
 #ifndef DEVICE_RULES_OPTIMIZER_CONSTANTS_H
 #define DEVICE_RULES_OPTIMIZER_CONSTANTS_H
 
+/* Those that depend on the step's number t and its learning rate, for the optimizers with moments.
+   For Adam, alpha = learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t). */
+typedef struct optimizer_factors {
+    float alpha;          /* of the first moment */
+    float gradient_alpha; /* Nadam: of the gradient itself */
+    float epsilon;        /* Nadam: epsilon beside the second moment's root */
+} optimizer_factors;
+
 typedef struct optimizer_constants {
     float learning_rate;
     float gradient_scale; /* clipping by norm: factor of the gradients; else 1 */
     float clip_value;     /* gradients are clipped to +-this; INFINITY: no clipping */
     float weight_decay;   /* 0: none */
     float momentum, rho, epsilon;
-    float rate_1, rate_2; /* Adam: 1 - beta_1, 1 - beta_2 */
-    float alpha;          /* Adam: learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
-    int form;             /* bit i: slot i exists; OPTIMIZER_FORM_NESTEROV */
-    int plain;            /* 1: gradients are not clipped or scaled, and weights do not decay */
+    float rate_1, rate_2;                 /* 1 - beta_1, 1 - beta_2 */
+    optimizer_factors factors;            /* of the step */
+    float power, l1, l2, shrinkage, beta; /* Ftrl; power: of its accumulator */
+    int form;                             /* bit i: slot i exists; OPTIMIZER_FORM_NESTEROV */
+    int plain; /* 1: gradients are not clipped or scaled, and weights do not decay */
 } optimizer_constants;
 
 enum { OPTIMIZER_FORM_NESTEROV = 8 };

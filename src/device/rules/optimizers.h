@@ -7,7 +7,7 @@
      rule_real                   an element: a float or a vector of floats
      rule_product(a, b)          a b, rounded separately where the device needs the reference's bits
      rule_quotient(a, b)         a / b for b >= 0
-     rule_sqrt(a)
+     rule_sqrt(a), rule_pow(a, b)  b a float
      rule_select(mask, a, b)     mask ? a : b, elementwise
 
    A rule updates element w by gradient g. slot[i] is the optimizer row's slot i
@@ -52,7 +52,7 @@ RULE void rule_adam(const optimizer_constants *c, int form, rule_real *w, rule_r
     rule_real v = slot[1];
     if (form & 4)
         v = slot[2] = rule_select(slot[2] > slot[1], slot[2], slot[1]);
-    *w = *w - rule_quotient(slot[0] * c->alpha, rule_sqrt(v) + c->epsilon);
+    *w = *w - rule_quotient(slot[0] * c->factors.alpha, rule_sqrt(v) + c->epsilon);
 }
 
 /* v = rho v + (1 - rho) g^2; step = lr g / sqrt(v [- a^2] + epsilon), a the running mean of g
@@ -82,4 +82,82 @@ RULE void rule_adagrad(const optimizer_constants *c, int form, rule_real *w, rul
     (void)form;
     slot[0] = slot[0] + rule_product(g, g);
     *w = *w - rule_quotient(g * c->learning_rate, rule_sqrt(slot[0] + c->epsilon));
+}
+
+/* v = rho v + (1 - rho) g^2; d = g sqrt(u + epsilon) / sqrt(v + epsilon); u = rho u + (1 - rho)
+   d^2; w -= lr d */
+#define RULE_FORMS_adadelta(X, id) X(id, adadelta, 3)
+RULE void rule_adadelta(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                        rule_real *slot)
+{
+    (void)form;
+    slot[0] = rule_product(c->rho, slot[0]) + rule_product(1 - c->rho, g * g);
+    rule_real d =
+        rule_quotient(rule_sqrt(slot[1] + c->epsilon) * g, rule_sqrt(slot[0] + c->epsilon));
+    slot[1] = rule_product(c->rho, slot[1]) + rule_product(1 - c->rho, d * d);
+    *w = *w - rule_product(d, c->learning_rate);
+}
+
+/* m += (g - m)(1 - b1); u = max(b2 u, |g|); w -= m alpha / (u + epsilon) */
+#define RULE_FORMS_adamax(X, id) X(id, adamax, 3)
+RULE void rule_adamax(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                      rule_real *slot)
+{
+    (void)form;
+    rule_real size = rule_select(g < 0.0f, -g, g), before = slot[1] * (1 - c->rate_2);
+    slot[0] = slot[0] + rule_product(g - slot[0], c->rate_1);
+    slot[1] = rule_select(before > size, before, size);
+    *w = *w - rule_quotient(slot[0] * c->factors.alpha, slot[1] + c->epsilon);
+}
+
+/* The moments of Adam; w -= (m alpha + g gradient_alpha) / (sqrt(v) + epsilon), where the step's
+   factors have the schedule of the momentum (device/optimizer_step.h) */
+#define RULE_FORMS_nadam(X, id) X(id, nadam, 3)
+RULE void rule_nadam(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                     rule_real *slot)
+{
+    (void)form;
+    slot[0] = slot[0] + rule_product(g - slot[0], c->rate_1);
+    slot[1] = slot[1] + rule_product(rule_product(g, g) - slot[1], c->rate_2);
+    rule_real m =
+        rule_product(slot[0], c->factors.alpha) + rule_product(g, c->factors.gradient_alpha);
+    *w = *w - rule_quotient(m, rule_sqrt(slot[1]) + c->factors.epsilon);
+}
+
+/* w -= lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g. The sign of 0 is 0. */
+#define RULE_FORMS_lion(X, id) X(id, lion, 1)
+RULE void rule_lion(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                    rule_real *slot)
+{
+    (void)form;
+    rule_real x = rule_product(slot[0], 1 - c->rate_1) + rule_product(g, c->rate_1);
+    rule_real sign =
+        rule_select(x > 0.0f, rule_all(1.0f), rule_select(x < 0.0f, rule_all(-1.0f), x));
+    slot[0] = rule_product(slot[0], 1 - c->rate_2) + rule_product(g, c->rate_2);
+    *w = *w - sign * c->learning_rate;
+}
+
+/* n = a + g^2; z += g + 2 shrinkage w - (n^p - a^p) w / lr; a = n;
+   w = (clip(z, l1) - z) / (n^p / lr + 2 l2 + beta / lr) */
+#define RULE_FORMS_ftrl(X, id) X(id, ftrl, 3)
+RULE void rule_ftrl(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                    rule_real *slot)
+{
+    (void)form;
+    rule_real sum = slot[0] + rule_product(g, g), before, after;
+    const rule_real rate = rule_all(c->learning_rate);
+    if (c->power == 0.5f) {
+        before = rule_sqrt(slot[0]);
+        after = rule_sqrt(sum);
+    } else {
+        before = rule_pow(slot[0], c->power);
+        after = rule_pow(sum, c->power);
+    }
+    rule_real change = rule_product(rule_quotient(after - before, rate), *w);
+    slot[1] = slot[1] + ((g + rule_product(*w, 2 * c->shrinkage)) - change);
+    slot[0] = sum;
+    rule_real clipped = rule_select(slot[1] > c->l1, rule_all(c->l1), slot[1]);
+    clipped = rule_select(clipped < -c->l1, rule_all(-c->l1), clipped);
+    const float l2 = c->l2 + c->beta / (2 * c->learning_rate);
+    *w = rule_quotient(clipped - slot[1], rule_quotient(after, rate) + 2 * l2);
 }

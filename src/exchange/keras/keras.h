@@ -24,6 +24,7 @@ typedef struct keras_names {
     char **variable; /* [count] */
     int count;
     char *iteration, *rate; /* the optimizer's; NULL where it has none */
+    char *momentum_product; /* Nadam's u_product, after all slots; else NULL */
 } keras_names;
 /* Make the names: Keras's in the first layout, cornu's in the second. */
 cornu_status keras_names_make(const cornu_model *m, keras_layout layout, keras_names *out);

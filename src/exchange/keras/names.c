@@ -131,6 +131,8 @@ static cornu_status name_native_optimizer(const cornu_model *m, const int *order
         TRY(memory_format(&n->rate, "optimizer/vars/%d", next++));
     for (int i = 0; i < slots; i++)
         TRY(memory_format(&n->variable[order[i]], "optimizer/vars/%d", next++));
+    if (m->optimizer.id == OPTIMIZER_NADAM)
+        TRY(memory_format(&n->momentum_product, "optimizer/vars/%d", next++));
     return CORNU_OK;
 }
 
@@ -180,6 +182,8 @@ static cornu_status name_legacy_optimizer(const cornu_model *m, const int *order
     for (int i = 0; i < slots; i++) /* "optimizer/momentum/dense/kernel" */
         TRY(memory_format(&n->variable[order[i]], "optimizer_weights/%s",
                           m->variables[order[i]].name));
+    if (m->optimizer.id == OPTIMIZER_NADAM)
+        TRY(memory_format(&n->momentum_product, "optimizer_weights/optimizer/u_product"));
     return CORNU_OK;
 }
 
@@ -215,7 +219,8 @@ void keras_names_forget_optimizer(keras_names *n)
 {
     free(n->iteration);
     free(n->rate);
-    n->iteration = n->rate = NULL;
+    free(n->momentum_product);
+    n->iteration = n->rate = n->momentum_product = NULL;
 }
 
 void keras_names_free(keras_names *n)

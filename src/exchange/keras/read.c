@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "device/optimizer_step.h"
 #include "exchange/keras/keras.h"
 #include <errno.h>
 #include <math.h>
@@ -282,15 +283,21 @@ static cornu_status copy_name(const json_t *list, int number, keras_layout layou
                          variable_name(list, number));
 }
 
+static bool is_scalar(const tensor_file *f, const json_t *list, int number, keras_layout layout)
+{
+    char *name;
+    if (copy_name(list, number, layout, &name) != CORNU_OK)
+        return false;
+    const file_tensor *t =
+        json_array_size(list) > (size_t)number ? tensor_file_find(f, name) : NULL;
+    free(name);
+    return t && t->rank == 0;
+}
+
 /* True if the second variable is the learning rate; tf.keras 2 saves none. */
 static bool has_rate(const tensor_file *f, const json_t *list, keras_layout layout)
 {
-    char *name;
-    if (copy_name(list, 1, layout, &name) != CORNU_OK)
-        return false;
-    const file_tensor *t = json_array_size(list) > 1 ? tensor_file_find(f, name) : NULL;
-    free(name);
-    return t && t->rank == 0;
+    return is_scalar(f, list, 1, layout);
 }
 
 /* tf.keras before 2.11 called its count "Adam/iter:0", and had all weights' first moments, then all
@@ -334,6 +341,9 @@ static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const
 {
     int first = has_rate(f, list, n->layout) ? 2 : 1, found = (int)json_array_size(list);
     int slots = keras_slot_order(m, order);
+    if (m->optimizer.id == OPTIMIZER_NADAM && found > first &&
+        is_scalar(f, list, found - 1, n->layout))
+        TRY(copy_name(list, --found, n->layout, &n->momentum_product));
     order_as_before_2_11(m, list, order);
     *complete = found == first + slots;
     if (!*complete && found > first) {
@@ -397,6 +407,27 @@ static cornu_status read_state(const tensor_file *f, const keras_names *n, keras
         return fail_entry(f, n->iteration, "a negative or huge number");
     state->rate = (double)rate;
     return CORNU_OK;
+}
+
+/* The momentum's product follows from the number of steps. */
+static cornu_status check_momentum_product(const tensor_file *f, const keras_names *n,
+                                           const optimizer *o, int64_t iterations)
+{
+    float found;
+    if (!n->momentum_product)
+        return CORNU_OK;
+    const file_tensor *t = find_one(f, n->momentum_product, ELEMENT_F32);
+    if (!t)
+        return fail_entry(f, n->momentum_product, "no product of Nadam's momentum");
+    TRY(tensor_read(t, &found));
+    const double expected = optimizer_momentum_product(o, iterations < 0 ? 0 : iterations);
+    if (fabs((double)found - expected) <= 1e-3 * expected + 1e-30)
+        return CORNU_OK;
+    return status_fail(CORNU_BAD_FILE,
+                       "%s: %s: found %g; expected %g, the product of Nadam's momentum over %lld "
+                       "steps",
+                       f->path, n->momentum_product, (double)found, expected,
+                       (long long)iterations);
 }
 
 /* ---- all names -------------------------------------------------------------------------- */
@@ -469,7 +500,8 @@ static cornu_status list_names(const tensor_file *f, const cornu_model *m, keras
     if (!m->compiled || !state)
         return CORNU_OK;
     TRY(list_slots(f, m, n, &state->has_slots));
-    return read_state(f, n, state);
+    TRY(read_state(f, n, state));
+    return check_momentum_product(f, n, &m->optimizer, state->iterations);
 }
 
 /* `state` may be NULL. */

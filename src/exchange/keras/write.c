@@ -1,5 +1,6 @@
 /* Writing Keras's files: see keras.h. */
 #include "base/memory.h"
+#include "device/optimizer_step.h"
 #include "exchange/keras/keras.h"
 #include "format/hdf5/hdf5.h"
 #include "model/config.h"
@@ -27,7 +28,7 @@ typedef struct content {
     const char **lists;
     int list_used;
     int64_t iterations;
-    float rate;
+    float rate, momentum_product;
 } content;
 
 static cornu_status content_new(const cornu_model *m, int tensors, int entries, content *c)
@@ -36,7 +37,7 @@ static cornu_status content_new(const cornu_model *m, int tensors, int entries, 
         2 * ((size_t)m->layer_count + (size_t)m->submodel_count) + (size_t)entries + 16;
     size_t texts = attributes + 2 * (size_t)tensors;
     *c = (content){0};
-    TRY(memory_new((size_t)tensors + 2, sizeof *c->tensors, "tensors", &c->tensors));
+    TRY(memory_new((size_t)tensors + 3, sizeof *c->tensors, "tensors", &c->tensors));
     TRY(memory_new(attributes, sizeof *c->attributes, "attributes", &c->attributes));
     TRY(memory_new(texts, sizeof *c->owned, "attributes", &c->owned));
     return memory_new(texts, sizeof *c->lists, "attributes", &c->lists);
@@ -96,6 +97,9 @@ static void add_tensors(const cornu_model *m, const keras_names *n, const file_t
         add_scalar(c, n->iteration, ELEMENT_I64, &c->iterations);
     if (n->rate)
         add_scalar(c, n->rate, ELEMENT_F32, &c->rate);
+    c->momentum_product = (float)optimizer_momentum_product(&m->optimizer, p->iterations);
+    if (n->momentum_product)
+        add_scalar(c, n->momentum_product, ELEMENT_F32, &c->momentum_product);
 }
 
 /* ---- attributes ------------------------------------------------------------------------- */
@@ -200,7 +204,10 @@ static cornu_status add_legacy_optimizer(const cornu_model *m, const keras_names
         c->lists[c->list_used++] = beneath(n->rate);
     for (int i = 0; i < slots; i++)
         c->lists[c->list_used++] = beneath(n->variable[order[i]]);
-    add_list(c, "optimizer_weights", "weight_names", list, slots + (n->rate ? 2 : 1));
+    if (n->momentum_product)
+        c->lists[c->list_used++] = beneath(n->momentum_product);
+    add_list(c, "optimizer_weights", "weight_names", list,
+             slots + 1 + (n->rate != NULL) + (n->momentum_product != NULL));
     free(order);
     return CORNU_OK;
 }

@@ -15,6 +15,14 @@ chosen = [
     optimizers.Adagrad(0.1, initial_accumulator_value=0.2, epsilon=1e-5),
     optimizers.Adam(0.01, clipnorm=0.3), optimizers.RMSprop(0.01, global_clipnorm=0.5),
     optimizers.Adagrad(0.05, weight_decay=0.02, clipvalue=0.4),
+    "adadelta", "adamax", "nadam", "lion", "ftrl",
+    optimizers.Adadelta(0.5, rho=0.8, epsilon=1e-4), optimizers.Adadelta(learning_rate=1.0, weight_decay=0.01),
+    optimizers.Adamax(0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-4), optimizers.Adamax(0.01, global_clipnorm=0.5),
+    optimizers.Nadam(0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-4), optimizers.Nadam(0.01, weight_decay=0.1),
+    optimizers.Lion(0.01, beta_1=0.8, beta_2=0.95), optimizers.Lion(0.003, weight_decay=0.1, clipnorm=0.5),
+    optimizers.Ftrl(0.05, initial_accumulator_value=0.2, l1_regularization_strength=0.02, l2_regularization_strength=0.1,
+                    l2_shrinkage_regularization_strength=0.05, beta=0.3),
+    optimizers.Ftrl(learning_rate=0.05, learning_rate_power=-0.3, l1_regularization_strength=0.1, weight_decay=0.1),
 ]
 first = [rng.normal(0, 0.4, shape) for shape in ((8, 2), (2,))]
 

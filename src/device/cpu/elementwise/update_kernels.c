@@ -5,6 +5,7 @@
 #include "device/cpu/elementwise/update_kernels.h"
 #include "device/cpu/vec.h"
 #include "model/compile.h"
+#include <math.h>
 
 /* a / b for b >= 0. With AVX-512 from an approximate reciprocal and one Newton step, to about 1
    unit in the last place: the divider is as slow as the square root, and both share one unit. */
@@ -20,12 +21,21 @@ VEC_INLINE vec quotient(vec a, vec b)
 #endif
 }
 
+/* Seldom: only Ftrl with an unusual power. */
+VEC_INLINE vec power(vec a, float b)
+{
+    for (int i = 0; i < VEC_FLOATS; i++)
+        a[i] = powf(a[i], b);
+    return a;
+}
+
 #define RULE VEC_INLINE
 typedef vec rule_real;
 #define rule_all(a) vec_all(a)
 #define rule_product(a, b) ((a) * (b))
 #define rule_quotient(a, b) quotient(a, b)
 #define rule_sqrt(a) vec_sqrt(a)
+#define rule_pow(a, b) power(a, b)
 #define rule_select(mask, a, b) vec_select(mask, a, b)
 #include "device/rules/optimizers.h"
 

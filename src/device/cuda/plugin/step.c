@@ -52,7 +52,7 @@ static cuda_step step_of(const gpu_step *s)
                        .epoch = s->epoch,
                        .first = s->first,
                        .learning_rate = s->learning_rate,
-                       .adam_alpha = s->adam_alpha,
+                       .factors = s->factors,
                        .x_scale = s->x_scale,
                        .x_bytes = s->x_bytes,
                        .y_labels = s->y_labels,

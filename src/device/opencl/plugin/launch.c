@@ -62,8 +62,12 @@ static cornu_status set_step(argument_setter *s, opencl_step_field field, int64_
         return set(s, &step->first, sizeof step->first);
     case STEP_LEARNING_RATE:
         return set(s, &step->learning_rate, sizeof step->learning_rate);
-    case STEP_ADAM_ALPHA:
-        return set(s, &step->adam_alpha, sizeof step->adam_alpha);
+    case STEP_ALPHA:
+        return set(s, &step->factors.alpha, sizeof step->factors.alpha);
+    case STEP_GRADIENT_ALPHA:
+        return set(s, &step->factors.gradient_alpha, sizeof step->factors.gradient_alpha);
+    case STEP_EPSILON:
+        return set(s, &step->factors.epsilon, sizeof step->factors.epsilon);
     case STEP_X_SCALE:
         return set(s, &step->x_scale, sizeof step->x_scale);
     case STEP_X_BYTES:

@@ -93,7 +93,9 @@ typedef enum opencl_step_field {
     STEP_EPOCH,
     STEP_FIRST, /* long (ulong) */
     STEP_LEARNING_RATE,
-    STEP_ADAM_ALPHA,
+    STEP_ALPHA,
+    STEP_GRADIENT_ALPHA,
+    STEP_EPSILON,
     STEP_X_SCALE, /* float */
     STEP_X_BYTES,
     STEP_Y_LABELS /* int */

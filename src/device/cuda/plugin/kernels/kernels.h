@@ -8,6 +8,7 @@
 #ifndef DEVICE_CUDA_KERNELS_H
 #define DEVICE_CUDA_KERNELS_H
 
+#include "device/rules/optimizer_constants.h"
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -27,7 +28,7 @@ typedef struct cuda_step {
     int64_t iteration, epoch;
     int64_t first; /* the first sample's place in the whole batch, of which this may be a shard */
     float learning_rate;
-    float adam_alpha; /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t), computed by the host */
+    optimizer_factors factors;
     /* The form of the samples, which may change between steps while the graph stays the same. */
     float x_scale;    /* the network sees x * x_scale */
     int32_t x_bytes;  /* 1: x holds bytes (uint8_t), 0: floats */

@@ -10,6 +10,7 @@ typedef float rule_real;
 #define rule_product(a, b) times(a, b)
 #define rule_quotient(a, b) ((a) / (b))
 #define rule_sqrt(a) sqrtf(a)
+#define rule_pow(a, b) powf(a, b)
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #define rule_abs(a) fabsf(a)
 #define rule_tanh(a) tanhf(a)

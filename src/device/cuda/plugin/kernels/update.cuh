@@ -33,7 +33,7 @@ static __device__ inline optimizer_constants constants_of(const update_params &p
     const cuda_step *s = this_step(&p.clock);
     optimizer_constants c = p.constants;
     c.learning_rate = s->learning_rate;
-    c.alpha = s->adam_alpha;
+    c.factors = s->factors;
     c.gradient_scale = clip_scale(p, square);
     return c;
 }

@@ -26,7 +26,7 @@ typedef struct update_params {
     const float *squares;          /* square sums, or NULL: gradients are not clipped by norm */
     int32_t square_count;          /* global_clipnorm: all of them count; 0: the variable's own */
     float norm_most;               /* clipping by norm: the largest that stays */
-    optimizer_constants constants; /* but for what the step itself gives: learning_rate, alpha and
+    optimizer_constants constants; /* but for what the step itself gives: learning_rate, factors and
                                       gradient_scale */
 } update_params;
 #define OPTIMIZER(id, ...) typedef update_params update_##id##_params;

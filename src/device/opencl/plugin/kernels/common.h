@@ -130,6 +130,7 @@ typedef float rule_real;
 #define rule_product(a, b) ((a) * (b))
 #define rule_quotient(a, b) ((a) / (b))
 #define rule_sqrt(a) sqrt(a)
+#define rule_pow(a, b) pow(a, b)
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #define rule_abs(a) fabs(a)
 #define rule_tanh(a) tanh(a)

@@ -35,13 +35,16 @@ static inline float clip_scale(global const float *squares, int first, int count
         IN(float, squares), const long count, const int form, const int square_first,            \
         const int square_count, const float norm_most, const float clip_value,                   \
         const float weight_decay, const float momentum, const float rho, const float epsilon,    \
-        const float rate_1, const float rate_2, const float learning_rate, const float alpha
+        const float rate_1, const float rate_2, const float power, const float l1,               \
+        const float l2, const float shrinkage, const float beta, const float learning_rate,      \
+        const float alpha, const float gradient_alpha, const float factor_epsilon
 
 #define CONSTANTS                                                                            \
     {                                                                                        \
         .learning_rate = learning_rate, .gradient_scale = 1, .clip_value = clip_value,       \
         .weight_decay = weight_decay, .momentum = momentum, .rho = rho, .epsilon = epsilon,  \
-        .rate_1 = rate_1, .rate_2 = rate_2, .alpha = alpha, .form = form                     \
+        .rate_1 = rate_1, .rate_2 = rate_2, .factors = {alpha, gradient_alpha, factor_epsilon},\
+        .power = power, .l1 = l1, .l2 = l2, .shrinkage = shrinkage, .beta = beta, .form = form \
     }
 
 /* One element, by the rule that is a kernel's. */
