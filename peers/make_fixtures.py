@@ -76,10 +76,18 @@ class Group:
         print(f"{path}: {cases} cases, {os.path.getsize(path)} bytes")
 
 
+def serialize_loss(loss):
+    """With the options that Keras 3.15 leaves out of Huber's and CosineSimilarity's configurations."""
+    section = keras.losses.serialize(loss)
+    if isinstance(loss, (keras.losses.Huber, keras.losses.CosineSimilarity)):
+        section["config"] |= loss._fn_kwargs
+    return section
+
+
 def compile_section(optimizer=None, loss=None, metrics=()):
     plain = lambda o, serialize: o if o is None or isinstance(o, str) else serialize(o)
     section = {"optimizer": plain(optimizer or "sgd", keras.optimizers.serialize),
-               "loss": plain(loss or "mean_squared_error", keras.losses.serialize),
+               "loss": plain(loss or "mean_squared_error", serialize_loss),
                "metrics": [plain(m, keras.metrics.serialize) for m in metrics]}
     return json.dumps(section)
 
@@ -510,6 +518,70 @@ def make_losses(seed):
                np.array([[0, 1, -1, 0.25, 3], [1, 0, 2, 1, 1]], np.float32), losses.MeanAbsoluteError())
     write_case(group, "absolute_image", keras.Sequential([keras.Input((4, 4, 2)), L.Conv2D(3, 3)]),
                lambda g: g.normal(b, 4, 4, 2), None, losses.MeanAbsoluteError())
+
+    def dense(activation=None):
+        return keras.Sequential([keras.Input((6,)), L.Dense(n, activation=activation)])
+
+    def wide(g):
+        return g.normal(b, 6)
+
+    numbers, distributions = (lambda g: g.normal(b, n)), (lambda g: soft(g, n, b))
+    classes, ones = (lambda g: targets["sparse"](g, b)), (lambda g: one_hot(g, n, b))
+    bits, signs = (lambda g: targets["binary"](g, b)), (lambda g: 2 * targets["binary"](g, b) - 1)
+    counts = lambda g: g.random.integers(0, 6, (b, n)).astype(np.float32)
+    for name, x, y, loss in (
+            ("percentage", numbers, numbers, losses.MeanAbsolutePercentageError()),
+            ("percentage_of_0", numbers, ones, losses.MeanAbsolutePercentageError()),
+            ("logarithmic", numbers, numbers, losses.MeanSquaredLogarithmicError()),
+            ("huber", lambda g: 2 * g.normal(b, n), numbers, losses.Huber()),
+            ("huber_of_04", numbers, numbers, losses.Huber(delta=0.4)),
+            ("log_cosh", lambda g: 5 * g.normal(b, n), numbers, losses.LogCosh()),
+            ("cosine", numbers, numbers, losses.CosineSimilarity()),
+            ("cosine_of_0", np.array([[0, 0, 0, 0, 0], [1e-9, 0, 2e-9, 0, 0], [1, 2, 3, 4, 5]], np.float32),
+             np.array([[1, 2, 3, 4, 5], [1, 2, 0, 0, 0], [0, 0, 0, 0, 0]], np.float32), losses.CosineSimilarity()),
+            ("poisson", positive, counts, losses.Poisson()),
+            ("hinge_of_signs", numbers, signs, losses.Hinge()),
+            ("hinge_of_bits", numbers, bits, losses.Hinge()),
+            ("hinge_on_the_margin", np.array([[1, 2, 0.5, -1, -2]], np.float32),
+             np.array([[1, 1, 1, -1, -1]], np.float32), losses.Hinge()),
+            ("squared_hinge_of_signs", numbers, signs, losses.SquaredHinge()),
+            ("squared_hinge_of_bits", numbers, bits, losses.SquaredHinge()),
+            ("categorical_hinge", numbers, ones, losses.CategoricalHinge()),
+            ("categorical_hinge_of_ties", np.array([[1, 1, 0.5, 1, 0], [3, 1, 1, 1, 1]], np.float32),
+             np.eye(n, dtype=np.float32)[[2, 0]], losses.CategoricalHinge()),
+            ("divergence", distributions, distributions, losses.KLDivergence()),
+            ("divergence_clipped", np.array([[0, 1, 1.5, -1, 0.3], [1, 1e-8, 0.5, 0.2, 0.3]], np.float32),
+             np.array([[0.2, 0, 0.3, 0.1, 2], [1, 0, 0, 0, 0]], np.float32), losses.KLDivergence()),
+            ("binary_focal", positive, bits, losses.BinaryFocalCrossentropy()),
+            ("binary_focal_clipped", edge, np.array([[0, 1, 1, 1, 0], [1, 1, 0, 1, 1]], np.float32),
+             losses.BinaryFocalCrossentropy(gamma=1.0)),
+            ("binary_focal_from_logits", numbers, bits,
+             losses.BinaryFocalCrossentropy(apply_class_balancing=True, alpha=0.3, gamma=1.5, from_logits=True)),
+            ("categorical_focal", positive, ones, losses.CategoricalFocalCrossentropy()),
+            ("categorical_focal_from_logits", numbers, ones,
+             losses.CategoricalFocalCrossentropy(alpha=0.4, gamma=1.5, from_logits=True)),
+            ("generalized", positive, classes, losses.CategoricalGeneralizedCrossEntropy(q=0.7)),
+            ("categorical_smoothed_from_logits", numbers, ones,
+             losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)),
+            ("binary_smoothed", positive, bits, losses.BinaryCrossentropy(label_smoothing=0.2)),
+            ("squared_sum", numbers, numbers, losses.MeanSquaredError(reduction="sum"))):
+        write_case(group, name, identity(), x, y, loss)
+    for name, activation, y, loss in (
+            ("binary_focal_under_sigmoid", "sigmoid", bits,
+             losses.BinaryFocalCrossentropy(apply_class_balancing=True, label_smoothing=0.1)),
+            ("binary_focal_from_logits_under_sigmoid", "sigmoid", bits,
+             losses.BinaryFocalCrossentropy(from_logits=True)),
+            ("categorical_focal_under_softmax", "softmax", ones,
+             losses.CategoricalFocalCrossentropy(label_smoothing=0.1)),
+            ("categorical_focal_from_logits_under_softmax", "softmax", ones,
+             losses.CategoricalFocalCrossentropy(from_logits=True)),
+            ("categorical_focal_under_sigmoid", "sigmoid", ones, losses.CategoricalFocalCrossentropy(gamma=0.5)),
+            ("generalized_under_softmax", "softmax", classes, losses.CategoricalGeneralizedCrossEntropy()),
+            ("categorical_sum", "softmax", ones, losses.CategoricalCrossentropy(reduction="sum", label_smoothing=0.1)),
+            ("sparse_sum", "softmax", classes, losses.SparseCategoricalCrossentropy(reduction="sum"))):
+        write_case(group, name, dense(activation), wide, y, loss)
+    write_case(group, "huber_image", keras.Sequential([keras.Input((4, 4, 2)), L.Conv2D(3, 3)]),
+               lambda g: g.normal(b, 4, 4, 2), None, losses.Huber(0.5, reduction="sum"))
     return group
 
 

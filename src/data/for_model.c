@@ -109,6 +109,43 @@ static cornu_status check_class(const cornu_model *model, const sample_block *bl
     return check_classes(block, &of, what);
 }
 
+static bool is_hinge(loss_id id)
+{
+    return id == LOSS_HINGE || id == LOSS_SQUARED_HINGE;
+}
+
+/* Keras reads a target 0 of a hinge loss as -1 where all of a batch's are 0 or 1. So that no sample
+   depends on the others of its batch, all samples' must be. `count` targets of each `row` of y,
+   from `first` on. */
+static cornu_status check_hinge(const cornu_model *model, int output, const sample_block *block,
+                                int64_t row, int64_t first, int64_t count, const char *what)
+{
+    const model_output *o = &model->outputs[output];
+    const float *values = block->y_type == SAMPLE_F32 ? block->y : NULL;
+    const int32_t *numbers = block->y_type == SAMPLE_I32 ? block->y : NULL;
+    int64_t zero = -1, other = -1;
+    double found = 0;
+    if (!o->has_loss || !is_hinge(o->loss.id))
+        return CORNU_OK;
+    for (int64_t i = 0; i < block->count * count && (zero < 0 || other < 0); i++) {
+        const int64_t at = i / count * row + first + i % count;
+        const double y = numbers ? numbers[at] : (double)values[at];
+        if (y == 0) {
+            zero = at;
+        } else if (y != 1) {
+            other = at;
+            found = y;
+        }
+    }
+    if (zero < 0 || other < 0)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "%s: found the target 0 in sample %jd and %g in sample %jd; the loss %s "
+                       "expects 0 and 1, or -1 and 1",
+                       what, (intmax_t)(zero / row), found, (intmax_t)(other / row),
+                       loss_kind_of(o->loss.id)->name);
+}
+
 static cornu_status check_values(const sample_block *block, const char *what)
 {
     const int64_t size = shape_elements(&block->y_shape), targets = size - block->output_weights;
@@ -158,7 +195,8 @@ static cornu_status check_metrics(const cornu_model *model)
         const shape *s = model_output_shape(model, output);
         int64_t outputs = s->rank > 0 ? s->dim[s->rank - 1] : 1;
         const metric_kind *kind = metric_kind_of(model->metrics[i].id);
-        if (outputs > 1 && model->outputs[output].has_loss && kind->sparse != taken->sparse)
+        if (outputs > 1 && model->outputs[output].has_loss && !model->metrics[i].of_loss &&
+            kind->sparse != taken->sparse)
             return status_fail(
                 CORNU_INVALID, "metric %s takes %s; expected one for %s, which the loss %s takes",
                 metric_name(&model->metrics[i]),
@@ -200,6 +238,7 @@ static cornu_status check_target_rows(const cornu_model *model, const sample_blo
             of.classes = output->dim[output->rank - 1];
             TRY(check_classes(block, &of, what));
         }
+        TRY(check_hinge(model, i, block, row, of.first, of.count, what));
         of.first += of.count;
     }
     return check_values(block, what);
@@ -232,7 +271,7 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
         return check_class(model, block, places, outputs, what);
     }
     if (numbers && taken->targets == LOSS_TARGETS_VALUES && outputs == 1)
-        return CORNU_OK; /* whole numbers to be met */
+        return check_hinge(model, 0, block, 1, 0, 1, what); /* whole numbers to be met */
     if (numbers)
         return check_class(model, block, 1, outputs == 1 ? 2 : outputs, what);
     if (shape_elements(&block->y_shape) != shape_elements(output))
@@ -241,7 +280,9 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
                            "expect %s",
                            what, shape_show(&block->y_shape, false, found), taken->name,
                            shape_show(output, false, expected));
-    return check_values(block, what);
+    TRY(check_values(block, what));
+    const int64_t row = shape_elements(output);
+    return check_hinge(model, 0, block, row, 0, row, what);
 }
 
 cornu_status data_check_samples(const cornu_model *model, const sample_block *block,

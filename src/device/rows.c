@@ -4,7 +4,8 @@
 
 typedef struct row_view {
     const float *output, *target;
-    float *gradient; /* NULL: not needed */
+    const float *reals; /* [ROW_REALS] of a loss */
+    float *gradient;    /* NULL: not needed */
     int64_t n;
 } row_view;
 
@@ -56,7 +57,10 @@ typedef int64_t row_index;
 #define row_largest(r, a) (a)
 #define row_put_gradient(r, i, g) ((r)->gradient ? (void)((r)->gradient[i] = (float)(g)) : (void)0)
 #define row_put_activated(r, i, p) ((void)0)
+#define row_real(r, i) ((double)(r)->reals[i])
 #define row_abs(a) fabs(a)
+#define row_sqrt(a) sqrt(a)
+#define row_power(a, b) pow(a, b)
 #define row_exp(a) exp(a)
 #define row_exp_negative(a) exp(a)
 #define row_log(a) log(a)
@@ -75,16 +79,18 @@ typedef double metric_rule(const row_view *r, int64_t k);
 
 /* A function on plain arrays for each rule. It takes a pointer to the rule: a call would serve in C
    as the declaration of a missing rule. */
-#define LOSS_ROW(id, rule)                                                                   \
-    static double id##_row(const float *output, const float *target, int64_t n, float *grad) \
-    {                                                                                        \
-        loss_rule *const apply = rule;                                                       \
-        const row_view r = {.output = output, .target = target, .gradient = grad, .n = n};   \
-        return apply(&r);                                                                    \
+#define LOSS_ROW(id, rule)                                                                 \
+    static double id##_row(const float *output, const float *target, int64_t n,            \
+                           const float *reals, float *grad)                                \
+    {                                                                                      \
+        loss_rule *const apply = rule;                                                     \
+        const row_view r = {                                                               \
+            .output = output, .target = target, .reals = reals, .gradient = grad, .n = n}; \
+        return apply(&r);                                                                  \
     }
-#define LOSS(id, name, class_name, other_name, targets, rule) LOSS_ROW(id, loss_##rule)
-#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, rule) \
-    LOSS_ROW(id, loss_##rule)                                             \
+#define LOSS(id, name, class_name, other_name, targets, options, rule) LOSS_ROW(id, loss_##rule)
+#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, options, rule, ...) \
+    LOSS_ROW(id, loss_##rule)                                                           \
     LOSS_ROW(id##_logits, loss_##rule##_logits)
 #include "model/losses.def"
 

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 /* The loss of a row of n outputs, and its gradient with respect to them in grad[n] (may be NULL).
-   target: [n], or [1] (the class number) where the loss is sparse. */
-typedef double loss_row(const float *output, const float *target, int64_t n, float *grad);
+   target: [n], or [1] (the class number) where the loss is sparse; reals: the options' numbers. */
+typedef double loss_row(const float *output, const float *target, int64_t n, const float *reals,
+                        float *grad);
 /* A row's contribution to a metric, usually 0 or 1; target as above. */
 typedef double metric_row(const float *output, const float *target, int64_t n, int64_t k);
 

@@ -235,7 +235,7 @@ static cornu_status add_output_losses(const cornu_model *m, const doc *at, compi
     for (int i = 0; losses > 1 && i < m->output_count; i++) {
         if (!c->outputs[i].has_loss)
             continue;
-        metric added = metric_of_loss(&c->outputs[i].loss, i);
+        metric added = metric_of_loss(i);
         metric_show_output(&added, model_output_name(m, i));
         TRY(add_metric(at, &added, c));
     }

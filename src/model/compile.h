@@ -83,21 +83,44 @@ typedef enum loss_targets {
     LOSS_TARGETS_VALUES   /* any numbers */
 } loss_targets;
 
+/* When the rule on logits is used: losses.def. */
+typedef enum loss_logits {
+    LOSS_LOGITS_NEVER, /* there is none */
+    LOSS_LOGITS_ASKED,
+    LOSS_LOGITS_SIGMOID,
+    LOSS_LOGITS_ALWAYS
+} loss_logits;
+
 typedef struct loss_kind {
     const char *name;       /* "categorical_crossentropy" */
     const char *class_name; /* "CategoricalCrossentropy" */
     const char *other_name; /* "mse"; or NULL */
     loss_targets targets;
-    bool sparse;     /* targets are class numbers */
-    bool has_logits; /* has a form on logits, which Keras also uses under a softmax or sigmoid */
+    bool sparse; /* targets are class numbers */
+    loss_logits logits;
+    activation_kind of_logits; /* makes of them what the other rule reads */
 } loss_kind;
+
+/* What becomes of the losses of a batch's rows. */
+typedef enum loss_reduction {
+    LOSS_REDUCTION_SUM_OVER_BATCH_SIZE, /* their mean */
+    LOSS_REDUCTION_SUM,
+    LOSS_REDUCTION_MEAN, /* Keras's other name of the first */
+    LOSS_REDUCTION_AUTO  /* that of its older versions */
+} loss_reduction;
 
 typedef struct loss {
     loss_id id;
     bool from_logits; /* the user said so */
+    bool balanced;    /* binary focal cross-entropy: apply_class_balancing */
+    int reduction;    /* loss_reduction */
+    double label_smoothing;
+    double reals[ROW_REALS]; /* for the rule */
 } loss;
 
 const loss_kind *loss_kind_of(loss_id id);
+/* The numbers that the rule reads: reals[ROW_REALS]. */
+void loss_reals(const loss *l, float *reals);
 /* The loss that a name of any form means; false where it is unknown. */
 bool loss_find(const char *name, loss_id *id);
 /* A name, or {class_name, config}, or {NAME: {...}}. */
@@ -120,7 +143,7 @@ typedef struct metric_kind {
 enum { METRIC_NAME_SIZE = 64, METRIC_SHOWN_SIZE = 288 };
 
 typedef struct metric {
-    metric_id id;
+    metric_id id;     /* unless of_loss */
     int output;       /* of the model */
     bool of_loss;     /* the loss of the output itself, which the user did not ask for by name */
     int64_t k;        /* top-k */
@@ -135,7 +158,8 @@ const metric_kind *metric_kind_of(metric_id id);
    several outputs with the output's before it, of several of the same name with a number. */
 const char *metric_name(const metric *m);
 /* The metric of an output's loss. */
-metric metric_of_loss(const loss *l, int output);
+metric metric_of_loss(int output);
+bool metric_less_is_better(const metric *m);
 /* Set the shown name of a metric of a model of several outputs. */
 void metric_show_output(metric *m, const char *output);
 /* Set the shown name of a further metric of the name that is shown now: NAME_1, NAME_2, ... until

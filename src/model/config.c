@@ -207,13 +207,13 @@ static cornu_status read_choice(const config_field *f, const doc *d, void *out)
     int index = d->type == DOC_STRING ? choice_index(f->choices, d->string) : -1;
     if (index < 0) {
         char expected[WANTED_SIZE] = "";
-        for (const char *c = f->choices; *c; c += strcspn(c, "|") + (strchr(c, '|') != NULL)) {
-            const size_t length = strlen(expected);
-            snprintf(expected + length, sizeof expected - length, "%s%.*s",
-                     length == 0      ? ""
-                     : strchr(c, '|') ? ", "
-                                      : " or ",
-                     (int)strcspn(c, "|"), c);
+        size_t used = 0;
+        for (const char *at = f->choices; *at && used < sizeof expected;) {
+            const size_t length = strcspn(at, "|");
+            const char *between = at == f->choices ? "" : at[length] ? ", " : " or ";
+            used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%.*s", between,
+                                     (int)length, at);
+            at += length + (at[length] != '\0');
         }
         return doc_fail_found(d, expected);
     }

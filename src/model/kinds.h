@@ -28,4 +28,6 @@ typedef enum metric_id {
     METRIC_COUNT
 } metric_id;
 
+enum { ROW_REALS = 3 /* numbers among the options of a loss or metric */ };
+
 #endif

@@ -4,17 +4,19 @@
 #include <strings.h>
 
 static const loss_kind kinds[] = {
-#define KIND(name, class_name, other_name, targets, has_logits) \
-    {name,                                                      \
-     class_name,                                                \
-     other_name,                                                \
-     LOSS_TARGETS_##targets,                                    \
-     LOSS_TARGETS_##targets == LOSS_TARGETS_CLASSES,            \
-     has_logits},
-#define LOSS(id, name, class_name, other_name, targets, rule) \
-    KIND(name, class_name, other_name, targets, false)
-#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, rule) \
-    KIND(name, class_name, other_name, targets, true)
+#define KIND(name, class_name, other_name, targets, when, activation) \
+    {name,                                                            \
+     class_name,                                                      \
+     other_name,                                                      \
+     LOSS_TARGETS_##targets,                                          \
+     LOSS_TARGETS_##targets == LOSS_TARGETS_CLASSES,                  \
+     LOSS_LOGITS_##when,                                              \
+     ACTIVATION_##activation},
+#define LOSS(id, name, class_name, other_name, targets, ...) \
+    KIND(name, class_name, other_name, targets, NEVER, LINEAR)
+#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, options, rule, activation, \
+                         when)                                                                 \
+    KIND(name, class_name, other_name, targets, when, activation)
 #include "model/losses.def"
 };
 
@@ -23,44 +25,83 @@ const loss_kind *loss_kind_of(loss_id id)
     return &kinds[id];
 }
 
-/* Keras's keys, in its order; each class has some of them, and older files may have all. */
-#define REDUCTION OPTION_NEUTRAL("reduction", "\"sum_over_batch_size\"|\"auto\"|\"mean\"")
-#define OTHER_KEYS OPTION_IGNORED("name"), OPTION_DTYPE, OPTION_IGNORED("fn")
-#define FROM_LOGITS OPTION_AS("from_logits", BOOL, loss, from_logits, .fallback = "false")
+void loss_reals(const loss *l, float *reals)
+{
+    for (int i = 0; i < ROW_REALS; i++)
+        reals[i] = (float)l->reals[i];
+    if (l->balanced)
+        reals[2] = 1;
+}
 
+/* ---- options ------------------------------------------------------------------------------ */
+
+/* Keras's keys, in its order; each class has some of them, and older files may have all. */
+#define REDUCTION                                                      \
+    OPTION(CHOICE, loss, reduction, .fallback = "sum_over_batch_size", \
+           .choices = "sum_over_batch_size|sum|mean|auto")
+#define OTHER_KEYS OPTION_IGNORED("name"), OPTION_DTYPE, OPTION_IGNORED("fn")
+#define FROM_LOGITS OPTION(BOOL, loss, from_logits, .fallback = "false")
+#define SMOOTHING OPTION(REAL, loss, label_smoothing, .fallback = "0.0", .minimum = 0, .maximum = 1)
+#define LAST_AXIS OPTION_NEUTRAL("axis", "-1")
+#define NUMBER(name, i, ...) OPTION_AS(name, REAL, loss, reals[i], .fallback = __VA_ARGS__)
+#define NO_SMOOTHING OPTION_TOLERATED("label_smoothing", "0.0|0")
+#define NO_IGNORED_CLASS OPTION_TOLERATED("ignore_class", "null")
+
+static const config_field plain_fields[] = {REDUCTION, OTHER_KEYS, OPTIONS_END};
 static const config_field values_fields[] = {
+    REDUCTION,        OTHER_KEYS,  NO_SMOOTHING, OPTION_TOLERATED("axis", "-1"),
+    NO_IGNORED_CLASS, OPTIONS_END,
+};
+static const config_field cosine_fields[] = {LAST_AXIS, REDUCTION, OTHER_KEYS, OPTIONS_END};
+static const config_field huber_fields[] = {
+    NUMBER("delta", 0, "1.0"),
     REDUCTION,
     OTHER_KEYS,
-    OPTION_TOLERATED("label_smoothing", "0.0|0"),
-    OPTION_TOLERATED("axis", "-1"),
-    OPTION_TOLERATED("ignore_class", "null"),
     OPTIONS_END,
 };
 static const config_field shares_fields[] = {
-    FROM_LOGITS,
-    OPTION_NEUTRAL("label_smoothing", "0.0|0"),
-    OPTION_NEUTRAL("axis", "-1"),
-    REDUCTION,
-    OTHER_KEYS,
-    OPTION_TOLERATED("ignore_class", "null"),
-    OPTIONS_END,
+    FROM_LOGITS, SMOOTHING, LAST_AXIS, REDUCTION, OTHER_KEYS, NO_IGNORED_CLASS, OPTIONS_END,
 };
 static const config_field classes_fields[] = {
     FROM_LOGITS, OPTION_NEUTRAL("ignore_class", "null"),
-    REDUCTION,   OPTION_NEUTRAL("axis", "-1"),
-    OTHER_KEYS,  OPTION_TOLERATED("label_smoothing", "0.0|0"),
+    REDUCTION,   LAST_AXIS,
+    OTHER_KEYS,  NO_SMOOTHING,
     OPTIONS_END,
 };
-static const config_field *const fields_of_targets[] = {
-    [LOSS_TARGETS_CLASSES] = classes_fields,
-    [LOSS_TARGETS_SHARES] = shares_fields,
-    [LOSS_TARGETS_VALUES] = values_fields,
+#define ALPHA NUMBER("alpha", 0, "0.25")
+#define GAMMA NUMBER("gamma", 1, "2.0")
+static const config_field focal_fields[] = {
+    ALPHA, GAMMA, FROM_LOGITS, SMOOTHING, LAST_AXIS, REDUCTION, OTHER_KEYS, OPTIONS_END,
+};
+static const config_field binary_focal_fields[] = {
+    OPTION_AS("apply_class_balancing", BOOL, loss, balanced, .fallback = "false"),
+    ALPHA,
+    GAMMA,
+    FROM_LOGITS,
+    SMOOTHING,
+    LAST_AXIS,
+    REDUCTION,
+    OTHER_KEYS,
+    OPTIONS_END,
+};
+static const config_field generalized_fields[] = {
+    NUMBER("q", 0, "0.5", .minimum = 0, .maximum = 1, .flags = CONFIG_ABOVE | CONFIG_BELOW),
+    REDUCTION,
+    OTHER_KEYS,
+    OPTIONS_END,
 };
 
 static const config_field *fields_of(loss_id id)
 {
-    return fields_of_targets[kinds[id].targets];
+    static const config_field *const fields[LOSS_COUNT] = {
+#define LOSS(id, name, class_name, other_name, targets, options, rule) \
+    [LOSS_##id] = options##_fields,
+#include "model/losses.def"
+    };
+    return fields[id];
 }
+
+/* ---- names, reading and writing ----------------------------------------------------------- */
 
 bool loss_find(const char *name, loss_id *id)
 {
@@ -84,10 +125,13 @@ cornu_status loss_read(const doc *d, loss *out)
             names[i] = kinds[i].name;
         return name_fail(d, "loss", name, names, LOSS_COUNT);
     }
-    out->from_logits = false;
+    *out = (loss){.id = out->id};
     const config_field *fields = fields_of(out->id);
     TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));
-    return config_read(kinds[out->id].name, d, options, fields, out);
+    TRY(config_read(kinds[out->id].name, d, options, fields, out));
+    if (out->reduction == LOSS_REDUCTION_AUTO)
+        out->reduction = LOSS_REDUCTION_SUM_OVER_BATCH_SIZE;
+    return CORNU_OK;
 }
 
 json_t *loss_to_json(const loss *l)

@@ -10,8 +10,6 @@ static const metric_kind kinds[] = {
 #include "model/metrics.def"
 };
 
-_Static_assert(METRIC_COUNT - METRIC_MEAN_SQUARED_ERROR == LOSS_COUNT, "each loss is a metric");
-
 const metric_kind *metric_kind_of(metric_id id)
 {
     return &kinds[id];
@@ -140,11 +138,14 @@ static bool find(const char *name, metric_id *id)
     return false;
 }
 
-metric metric_of_loss(const loss *l, int output)
+metric metric_of_loss(int output)
 {
-    metric m = {.output = output, .of_loss = true};
-    find(loss_kind_of(l->id)->name, &m.id); /* each loss is a metric */
-    return m;
+    return (metric){.output = output, .of_loss = true};
+}
+
+bool metric_less_is_better(const metric *m)
+{
+    return m->of_loss || kinds[m->id].is_loss;
 }
 
 /* Keras: one output is binary; else class numbers or one-hot targets decide. */

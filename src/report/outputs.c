@@ -40,10 +40,11 @@ cornu_status cornu_model_output_info(const cornu_model *model, cornu_output_info
 static void from_logits(const cornu_model *m, const float *outputs, int64_t count, float *values)
 {
     const activation sigmoid = {.kind = ACTIVATION_SIGMOID};
+    const bool each = loss_kind_of(model_loss(m)->id)->of_logits == ACTIVATION_SIGMOID;
     int64_t n = m->output.dim[m->output.rank - 1];
-    for (int64_t i = 0; i < count && model_loss(m)->id == LOSS_BINARY_CROSSENTROPY; i++)
+    for (int64_t i = 0; i < count && each; i++)
         values[i] = (float)activate_element(sigmoid, (double)outputs[i]);
-    for (int64_t i = 0; i < count && model_loss(m)->id != LOSS_BINARY_CROSSENTROPY; i += n)
+    for (int64_t i = 0; i < count && !each; i += n)
         softmax_row(outputs + i, values + i, n);
 }
 

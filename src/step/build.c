@@ -194,18 +194,44 @@ static const op *writer_of(const plan *p, tensor_ref t)
     return NULL;
 }
 
-/* The loss's input: as in Keras on TensorFlow, a cross-entropy skips a final softmax or sigmoid and
-   reads the logits, whose form is numerically stable. */
-static tensor_ref loss_input(const plan *p, const goal *g, bool *logits)
+/* Does the loss skip a final activation of this kind, and read its input? As in Keras on
+   TensorFlow, whose forms for logits are numerically stable. */
+static bool skips(const loss *l, activation_kind final)
+{
+    const loss_logits when = loss_kind_of(l->id)->logits;
+    if (when == LOSS_LOGITS_ALWAYS)
+        return final == ACTIVATION_SOFTMAX || final == ACTIVATION_SIGMOID;
+    return when == LOSS_LOGITS_SIGMOID && !l->from_logits && final == ACTIVATION_SIGMOID;
+}
+
+static cornu_status loss_input(const plan *p, const goal *g, tensor_ref *input, bool *logits)
 {
     const op *last = writer_of(p, g->output);
-    bool has_form = loss_kind_of(g->loss->id)->has_logits;
-    *logits = has_form;
-    if (has_form && last && last->kind == OP_ACTIVATION_FORWARD &&
-        (last->a.act.kind == ACTIVATION_SOFTMAX || last->a.act.kind == ACTIVATION_SIGMOID))
-        return last->in[0];
-    *logits = has_form && g->loss->from_logits;
-    return g->output;
+    const loss_kind *kind = loss_kind_of(g->loss->id);
+    const activation_kind final =
+        last && last->kind == OP_ACTIVATION_FORWARD ? last->a.act.kind : ACTIVATION_LINEAR;
+    if (kind->logits == LOSS_LOGITS_SIGMOID && !g->loss->from_logits && final == ACTIVATION_SOFTMAX)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "%s: found a softmax before it, of which Keras mixes logits and "
+                           "probabilities; expected a sigmoid, or categorical_focal_crossentropy",
+                           kind->name);
+    const bool skipped = skips(g->loss, final);
+    *input = skipped ? last->in[0] : g->output;
+    *logits = skipped || (kind->logits != LOSS_LOGITS_NEVER && g->loss->from_logits);
+    return CORNU_OK;
+}
+
+/* As Keras: t (1 - s) + s / n of a row of n numbers, of losses of a sigmoid s / 2. */
+static cornu_status smooth_target(step_builder *b, const goal *g, tensor_ref *target)
+{
+    const double s = g->loss->label_smoothing;
+    const shape *row = &b->plan->tensors[g->output].shape;
+    const bool halves = loss_kind_of(g->loss->id)->of_logits == ACTIVATION_SIGMOID;
+    *target = g->target;
+    if (!(s > 0))
+        return CORNU_OK;
+    return emit_scale(b, g->target, 1 - s, s / (halves ? 2 : (double)row->dim[row->rank - 1]),
+                      target);
 }
 
 /* The metric that is the loss of this output; -1: none. */
@@ -222,8 +248,10 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     plan *p = b->plan;
     op o = op_new(OP_LOSS);
     o.a.loss.id = g->loss->id;
-    o.in[0] = loss_input(p, g, &o.a.loss.logits);
-    o.in[1] = g->target;
+    o.a.loss.summed = g->loss->reduction == LOSS_REDUCTION_SUM;
+    loss_reals(g->loss, o.a.loss.reals);
+    TRY(loss_input(p, g, &o.in[0], &o.a.loss.logits));
+    TRY(smooth_target(b, g, &o.in[1]));
     o.in[2] = g->weight;
     o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
     o.a.loss.further = g->further;

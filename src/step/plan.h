@@ -106,10 +106,12 @@ typedef union op_attributes {
     struct {
         loss_id id;
         bool logits;
-        bool term;    /* of a sum that is the step's loss: */
-        bool further; /* a term, and not the first */
-        float weight; /* a term's factor in the sum */
-        int slot;     /* of a term: the metric that is its own loss; -1: none */
+        float reals[ROW_REALS]; /* the rule's numbers */
+        bool summed;            /* over the rows, not their mean */
+        bool term;              /* of a sum that is the step's loss: */
+        bool further;           /* a term, and not the first */
+        float weight;           /* a term's factor in the sum */
+        int slot;               /* of a term: the metric that is its own loss; -1: none */
     } loss;
     struct {
         metric_id id;
@@ -141,6 +143,12 @@ typedef struct op {
 static inline float loss_weight(const op *o)
 {
     return o->a.loss.term ? o->a.loss.weight : 1;
+}
+
+/* The factor of each row's loss in their mean. */
+static inline float loss_row_factor(const op *o, int64_t rows)
+{
+    return o->a.loss.summed ? (float)rows : 1;
 }
 
 /* INSERT into a new tensor, whose other elements become 0. */

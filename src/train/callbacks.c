@@ -247,7 +247,7 @@ static bool less_is_better(const char *name, const cornu_model *m)
     const char *bare = strncmp(name, "val_", 4) == 0 ? name + 4 : name;
     for (int i = 0; i < m->metric_count; i++)
         if (strcmp(metric_name(&m->metrics[i]), bare) == 0)
-            return metric_kind_of(m->metrics[i].id)->is_loss;
+            return metric_less_is_better(&m->metrics[i]);
     return strstr(name, "loss") != NULL;
 }
 

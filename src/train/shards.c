@@ -69,11 +69,23 @@ static cornu_status make_nodes(shards *h)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+/* Means of shards make that of the batch; sums over a shard's rows would need the batch's size. */
+static cornu_status check_reductions(const cornu_model *m)
+{
+    for (int i = 0; i < m->output_count; i++)
+        if (m->outputs[i].has_loss && m->outputs[i].loss.reduction == LOSS_REDUCTION_SUM)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "shards: found a loss with the reduction sum; expected "
+                               "sum_over_batch_size, or batches that are not divided");
+    return CORNU_OK;
+}
+
 cornu_status shards_open(session *s, const shards_options *o, shards **out)
 {
     *out = NULL;
     if (o->count <= 1)
         return CORNU_OK;
+    TRY(check_reductions(session_model(s)));
     TRY(shards_check(o->count, o->count, o->ranks));
     shards *h;
     TRY(memory_new(1, sizeof *h, "shards", &h));

@@ -282,7 +282,12 @@ static void losses_go_by_keras_other_names(void **state)
                  {"MSE", LOSS_MEAN_SQUARED_ERROR},
                  {"mae", LOSS_MEAN_ABSOLUTE_ERROR},
                  {"MAE", LOSS_MEAN_ABSOLUTE_ERROR},
-                 {"MeanAbsoluteError", LOSS_MEAN_ABSOLUTE_ERROR}};
+                 {"MeanAbsoluteError", LOSS_MEAN_ABSOLUTE_ERROR},
+                 {"mape", LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR},
+                 {"MSLE", LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR},
+                 {"kld", LOSS_KL_DIVERGENCE},
+                 {"logcosh", LOSS_LOG_COSH},
+                 {"bce", LOSS_BINARY_CROSSENTROPY}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         doc *d = make_doc(cases[i].name);
         loss l;
@@ -290,6 +295,48 @@ static void losses_go_by_keras_other_names(void **state)
         assert_int_equal(l.id, cases[i].id);
         doc_free(d);
     }
+}
+
+static void check_options_of_loss(const char *form, const float *reals, double smoothing,
+                                  loss_reduction reduction)
+{
+    doc *d = make_doc(form);
+    loss l;
+    float found[ROW_REALS];
+    must(loss_read(d, &l));
+    for (int again = 0; again < 2; again++) { /* as it is read, and as it is written */
+        loss_reals(&l, found);
+        assert_memory_equal(found, reals, sizeof found);
+        assert_float_equal(l.label_smoothing, smoothing, 0);
+        assert_int_equal(l.reduction, reduction);
+        json_t *json = loss_to_json(&l);
+        char *shown = json_dumps(json, 0);
+        doc_free(d);
+        d = make_doc(shown);
+        must(loss_read(d, &l));
+        free(shown);
+        json_decref(json);
+    }
+    doc_free(d);
+}
+
+static void options_of_losses_are_read_and_written_back(void **state)
+{
+    (void)state;
+    const float none[ROW_REALS] = {0}, delta[] = {0.4f, 0, 0}, q[] = {0.7f, 0, 0};
+    const float usual[] = {0.25f, 2, 0}, balanced[] = {0.3f, 1.5f, 1};
+    const loss_reduction mean = LOSS_REDUCTION_SUM_OVER_BATCH_SIZE;
+    check_options_of_loss("mse", none, 0, mean);
+    check_options_of_loss("{mse: {reduction: sum}}", none, 0, LOSS_REDUCTION_SUM);
+    check_options_of_loss("{mse: {reduction: mean}}", none, 0, LOSS_REDUCTION_MEAN);
+    check_options_of_loss("{mse: {reduction: auto}}", none, 0, mean);
+    check_options_of_loss("{categorical_crossentropy: {label_smoothing: 0.1}}", none, 0.1, mean);
+    check_options_of_loss("{huber: {delta: 0.4}}", delta, 0, mean);
+    check_options_of_loss("{CategoricalGeneralizedCrossEntropy: {q: 0.7}}", q, 0, mean);
+    check_options_of_loss("categorical_focal_crossentropy", usual, 0, mean);
+    check_options_of_loss("{binary_focal_crossentropy: {alpha: 0.3, gamma: 1.5, "
+                          "apply_class_balancing: true, label_smoothing: 0.2}}",
+                          balanced, 0.2, mean);
 }
 
 static metric read_metric(const char *form, int64_t outputs, bool sparse)
@@ -420,6 +467,7 @@ int main(void)
         cmocka_unit_test(slots_begin_with_their_start_values_whenever_the_model_is_compiled),
         cmocka_unit_test(losses_are_read_in_every_form_and_written_back),
         cmocka_unit_test(losses_go_by_keras_other_names),
+        cmocka_unit_test(options_of_losses_are_read_and_written_back),
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
         cmocka_unit_test(top_k_takes_k),
         cmocka_unit_test(a_name_of_its_own_is_kept),

@@ -56,7 +56,7 @@ static void each_output_has_its_loss_weight_and_metrics(void **state)
         assert_int_equal(m->metric_count, 4);
         for (int k = 0; k < 4; k++)
             assert_string_equal(metric_name(&m->metrics[k]), names[k]);
-        assert_true(metric_kind_of(m->metrics[1].id)->is_loss);
+        assert_true(metric_less_is_better(&m->metrics[1]));
         cornu_model_close(m);
     }
 }

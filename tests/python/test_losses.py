@@ -87,6 +87,39 @@ def test_class_numbers_of_places_are_those_of_one_hot_targets():
             model.fit(x, y, class_weight={0: 2.0}, verbose=0)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_hinge_losses_take_signs_or_bits(loss):
+    x, signs = np.eye(4, dtype=np.float32), np.array([[-1.0], [1], [1], [-1]])
+    losses = []
+    for y in (signs, (signs + 1) / 2):
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile("sgd", loss)
+        losses.append(model.fit(x, y, batch_size=2, shuffle=False, verbose=0).history["loss"])
+    assert losses[0] == losses[1]
+    with pytest.raises(ValueError, match=f"found the target 0 in sample 1 and -1 in sample 0; the loss {loss} expects"):
+        model.fit(x, [[-1], [0], [1], [1]], verbose=0)
+
+
+def test_a_binary_focal_loss_wants_no_softmax():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
+    model.compile("sgd", "binary_focal_crossentropy")
+    with pytest.raises(NotImplementedError, match="binary_focal_crossentropy: found a softmax before it"):
+        model.evaluate(np.zeros((2, 4)), np.zeros((2, 3)), verbose=0)
+
+
+def test_a_loss_reduces_the_losses_of_rows():
+    y, p = np.array([[0.0, 1], [2, 3]]), np.array([[1.0, 1], [0, 0]])
+    for reduction, expected in (("sum", 3), ("mean", 1.5), ("sum_over_batch_size", 1.5), (None, [0.5, 2.5])):
+        assert np.allclose(keras.losses.MeanAbsoluteError(reduction=reduction)(y, p), expected)
+    assert np.allclose(keras.losses.MeanAbsoluteError("mean_with_sample_weight")(y, p, [3, 1]), 1)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    model.compile("sgd", keras.losses.MeanAbsoluteError(reduction="sum"))
+    model.set_weights([np.eye(2), np.zeros(2)])
+    assert model.evaluate(p, y, batch_size=2, verbose=0) == 3
+    with pytest.raises(ValueError, match="reduction: found null; expected sum_over_batch_size, sum"):
+        model.compile("sgd", keras.losses.MeanAbsoluteError(reduction=None))
+
+
 @pytest.mark.parametrize("weights", [{0: 2.0}, {1: 3.0}, {0: 2, 1: 1, 2: 1, 3: 1}])
 def test_one_hot_targets_have_weights_of_their_classes(weights):
     begin = keras.Input((4,))

@@ -454,6 +454,18 @@ static void add_slices(void)
     add_slice(&(shape){2, {3, 40000}}, 1, 20, 1, 39980);
 }
 
+/* The numbers of a loss's options where the user gives none. */
+static void usual_reals(loss_id id, float *reals)
+{
+    const char *name = loss_kind_of(id)->name;
+    loss l;
+    doc *d;
+    if (doc_parse(name, strlen(name), "loss", &d) != CORNU_OK || loss_read(d, &l) != CORNU_OK)
+        abort();
+    loss_reals(&l, reals);
+    doc_free(d);
+}
+
 static void add_losses(const shape *s)
 {
     for (int id = 0; id < LOSS_COUNT; id++) {
@@ -463,10 +475,11 @@ static void add_losses(const shape *s)
             target.dim[s->rank - 1] = 1;
         for (int form = 0; form < 4; form++) {
             bool logits = form & 1, gradient = form & 2;
-            if (logits && !kind->has_logits)
+            if (logits && kind->logits == LOSS_LOGITS_NEVER)
                 continue;
             op_case *c = add(OP_LOSS);
             *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.loss = {(loss_id)id, logits}};
+            usual_reals((loss_id)id, c->a.loss.reals);
             c->out[0] = gradient ? *s : (shape){0};
             label(c, kind->name);
         }

@@ -146,7 +146,7 @@ static void fill_rows(bench *b, const op_case *c, random_stream *r)
     bool is_loss = c->kind == OP_LOSS;
     bool sparse =
         is_loss ? loss_kind_of(c->a.loss.id)->sparse : metric_kind_of(c->a.metric.id)->sparse;
-    bool binary = is_loss ? c->a.loss.id == LOSS_BINARY_CROSSENTROPY
+    bool binary = is_loss ? loss_kind_of(c->a.loss.id)->of_logits == ACTIVATION_SIGMOID
                           : c->a.metric.id == METRIC_BINARY_ACCURACY ||
                                 c->a.metric.id == METRIC_BINARY_CROSSENTROPY;
     if (is_loss && c->a.loss.logits)

@@ -284,6 +284,10 @@ static void what_cannot_be_is_refused(void **state)
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_INVALID);
     expect_message("shards: found 32, and batches of 16; expected at least a sample for each");
     o.shards = 4;
+    model->outputs[0].loss.reduction = LOSS_REDUCTION_SUM;
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
+    expect_message("shards: found a loss with the reduction sum");
+    model->outputs[0].loss.reduction = LOSS_REDUCTION_MEAN;
     expect_ok(cornu_fit(model, data, &o, NULL));
     o = (cornu_fit_options){
         .size = sizeof(cornu_fit_options), .resume = true, .epochs = 3, .shards = 2};

@@ -53,7 +53,8 @@ def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5, from_sorted_ids=False
 
 __all__ = make_classes("metrics", Metric, __name__, globals())
 _names = names_of("metrics", globals())
-_names |= {other: globals()[row["class_name"]] for row in TABLES["losses"] if (other := row.get("other_name"))}
+_names |= {other: globals()[row["class_name"]] for row in TABLES["losses"]
+           if (other := row.get("other_name")) and row["class_name"] in globals()}
 _functions = {row["name"]: globals()[row["name"]] for row in TABLES["metrics"]}
 __all__ += ["Metric", "deserialize", "get", "serialize", *_functions]
 

@@ -54,7 +54,7 @@ bool gpu_accepts_head(const gpu *g, const plan *p, const op *o, const char **why
     *why = "no loss reads its logits";
     return !h.activation || h.activation->a.act.kind == ACTIVATION_SIGMOID ||
            (h.activation->a.act.kind == ACTIVATION_SOFTMAX &&
-            h.loss->a.loss.id != LOSS_BINARY_CROSSENTROPY);
+            loss_kind_of(h.loss->a.loss.id)->of_logits == ACTIVATION_SOFTMAX);
 }
 
 int gpu_head_lanes(const plan *p, const op *o, int block)

@@ -246,8 +246,10 @@ cornu_status reference_loss(const op_run *r)
     double sum = 0;
     for (int64_t i = 0; i < rows; i++) {
         float *grad = r->out[0] ? r->out[0] + i * n : NULL;
-        double weight = r->in[2] ? (double)r->in[2][i * r->plan->batch / rows] : 1;
-        sum += weight * row(r->in[0] + i * n, r->in[1] + i * targets, n, grad);
+        const double factor = (double)loss_row_factor(r->op, rows);
+        const double weight =
+            r->in[2] ? factor * (double)r->in[2][i * r->plan->batch / rows] : factor;
+        sum += weight * row(r->in[0] + i * n, r->in[1] + i * targets, n, r->op->a.loss.reals, grad);
         const double share = weight * (double)loss_weight(r->op);
         for (int64_t k = 0; grad && k < n; k++)
             grad[k] = (float)((double)grad[k] * share / (double)rows);

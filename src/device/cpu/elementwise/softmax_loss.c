@@ -110,6 +110,7 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
     const op *o = h->ops.loss;
     float *const *at = h->r->tensors;
     const bool sparse = loss_kind_of(o->a.loss.id)->sparse;
+    const float factor = loss_row_factor(o, h->rows);
     float *gradient = o->out[0] == NO_TENSOR ? NULL : at[o->out[0]];
     cross_entropy_rows rows = {.x = at[o->in[0]] + begin * h->n,
                                .target = sparse ? NULL : at[o->in[1]] + begin * h->n,
@@ -117,10 +118,10 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
                                .gradient = gradient ? gradient + begin * h->n : NULL,
                                .rows = end - begin,
                                .n = h->n,
-                               .scale = loss_weight(o) / (float)h->rows};
+                               .scale = factor * loss_weight(o) / (float)h->rows};
     if (o->in[2] == NO_TENSOR)
-        return h->kernels->cross_entropy(&rows);
-    return weighted_loss(h, &rows, begin, at[o->in[2]]);
+        return (double)factor * h->kernels->cross_entropy(&rows);
+    return (double)factor * weighted_loss(h, &rows, begin, at[o->in[2]]);
 }
 
 static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
@@ -198,6 +199,8 @@ enum {
 typedef struct rows_run {
     const float *output, *target;
     const float *weight; /* [rows / rows_per_sample], or NULL */
+    double factor;       /* of each row's loss */
+    const float *reals;  /* the numbers of the loss's options */
     double share;        /* of the loss in the step's: gradients times this */
     float *gradient;     /* NULL: not needed */
     int64_t rows_per_sample;
@@ -222,8 +225,9 @@ static void rows_task(void *context, int64_t task, int worker)
     for (int64_t i = begin; i < end; i++) {
         const float *output = s->output + i * s->n, *target = s->target + i * s->targets;
         float *gradient = s->gradient ? s->gradient + i * s->n : NULL;
-        double weight = s->weight ? (double)s->weight[i / s->rows_per_sample] : 1;
-        sum += weight * (s->loss ? s->loss(output, target, s->n, gradient)
+        double weight =
+            s->weight ? s->factor * (double)s->weight[i / s->rows_per_sample] : s->factor;
+        sum += weight * (s->loss ? s->loss(output, target, s->n, s->reals, gradient)
                                  : s->metric(output, target, s->n, s->k));
         for (int64_t j = 0; gradient && j < s->n; j++)
             gradient[j] = (float)((double)gradient[j] * (weight * s->share) / (double)s->rows);
@@ -235,6 +239,7 @@ static double sum_rows(const op_run *r, rows_run *s)
 {
     tensor_matrix(OP_IN(r->plan, r->op, 0), &s->rows, &s->n);
     s->targets = OP_IN(r->plan, r->op, 1)->count / s->rows;
+    s->factor = r->op->kind == OP_LOSS ? (double)loss_row_factor(r->op, s->rows) : 1;
     s->output = r->in[0];
     s->target = r->in[1];
     s->rows_per_sample = s->rows / r->plan->batch;
@@ -262,6 +267,7 @@ static cornu_status run_loss(const op_run *r)
 {
     rows_run s = {.loss = loss_row_of(r->op->a.loss.id, r->op->a.loss.logits),
                   .weight = r->in[2],
+                  .reals = r->op->a.loss.reals,
                   .share = (double)loss_weight(r->op),
                   .gradient = r->out[0]};
     double sum = sum_rows(r, &s);

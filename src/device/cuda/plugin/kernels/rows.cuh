@@ -10,11 +10,11 @@
 static __device__ row_number loss_of(const row_view *r, int loss, bool logits)
 {
     switch (loss) {
-#define LOSS(id, name, class_name, other_name, targets, rule) \
-    case LOSS_##id:                                           \
+#define LOSS(id, name, class_name, other_name, targets, options, rule) \
+    case LOSS_##id:                                                    \
         return loss_##rule(r);
-#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, rule) \
-    case LOSS_##id:                                                       \
+#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, options, rule, ...) \
+    case LOSS_##id:                                                                     \
         return logits ? loss_##rule##_logits(r) : loss_##rule(r);
 #include "model/losses.def"
     }
@@ -46,8 +46,10 @@ static __device__ inline row_view view_of(const rows_params &p, int64_t row, con
     r.n = there ? p.n : 0;
     r.lanes = p.lanes;
     r.lane = (int)threadIdx.x & (p.lanes - 1);
+    for (int i = 0; i < ROW_REALS; i++)
+        r.reals[i] = p.reals[i];
     r.rows = (float)p.rows;
-    r.weight = p.weight && there ? p.weight[row * p.batch / p.rows] : 1.0f;
+    r.weight = p.weight && there ? p.factor * p.weight[row * p.batch / p.rows] : p.factor;
     return r;
 }
 

@@ -31,6 +31,8 @@ typedef struct rows_params {
        that is this loss alone (-1: none). Of another loss the share is 1. */
     float share;
     int32_t further, own;
+    float factor; /* of each row's loss */
+    float reals[ROW_REALS];
     int32_t metric_count;
     rows_metric metrics[ROWS_METRICS];
     cuda_results *results;

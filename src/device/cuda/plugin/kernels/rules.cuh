@@ -69,6 +69,7 @@ typedef struct row_view {
     int lane, lanes;
     float rows;   /* gradients are divided by it: the loss is the mean */
     float weight; /* and times this: the sample's */
+    float reals[ROW_REALS]; /* of a loss's options */
 } row_view;
 
 typedef float row_number;
@@ -129,7 +130,10 @@ static __device__ inline row_view without_gradient(const row_view *r)
 #define row_largest(r, a) lanes_largest(a, (r)->lanes)
 #define row_put_gradient(r, i, g) ((r)->gradient ? put_gradient(r, i, g) : (void)0)
 #define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
+#define row_real(r, i) ((r)->reals[i])
 #define row_abs(a) fabsf(a)
+#define row_sqrt(a) sqrtf(a)
+#define row_power(a, b) powf(a, b)
 #define row_exp(a) expf(a)
 #define row_exp_negative(a) expf(a) /* exp(0) is exactly 1 */
 #define row_log(a) logf(a)

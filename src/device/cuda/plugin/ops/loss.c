@@ -3,6 +3,7 @@
 #include "device/cuda/plugin/kernels/kernels.h"
 #include "device/cuda/plugin/kernels/rows.h"
 #include "device/cuda/plugin/ops/ops.h"
+#include <string.h>
 
 _Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
 
@@ -70,6 +71,7 @@ static rows_params params_of(const gpu_op *r, const op *o)
                      .batch = r->plan->batch,
                      .loss = -1,
                      .share = 1,
+                     .factor = 1,
                      .own = -1,
                      .lanes = blocking_of(r->plan, o).lanes,
                      .results = cuda_of(r->g)->results};
@@ -92,6 +94,8 @@ static void add_loss(const gpu_op *r, rows_params *p, const op *o)
 {
     p->loss = (int32_t)o->a.loss.id;
     p->logits = o->a.loss.logits;
+    p->factor = loss_row_factor(o, p->rows);
+    memcpy(p->reals, o->a.loss.reals, sizeof p->reals);
     if (o->a.loss.term) {
         p->share = o->a.loss.weight;
         p->further = o->a.loss.further;

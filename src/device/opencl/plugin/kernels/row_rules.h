@@ -30,6 +30,7 @@ typedef struct row_view {
     long n;
     int lane, lanes;
     float share; /* gradients times this: the sample's weight / rows, as the loss is a mean */
+    float reals[ROW_REALS]; /* of a loss's options */
     row_exchange exchange;
 } row_view;
 
@@ -141,7 +142,10 @@ static inline row_view without_gradient(const row_view *r)
 #define row_largest(r, a) lanes_largest(r, a)
 #define row_put_gradient(r, i, g) ((r)->gradient ? put_gradient(r, i, g) : (void)0)
 #define row_put_activated(r, i, p) ((r)->activated ? put_activated(r, i, p) : (void)0)
+#define row_real(r, i) ((row_number)(r)->reals[i])
 #define row_abs(a) fabs(a)
+#define row_sqrt(a) sqrt(a)
+#define row_power(a, b) pow(a, b)
 #define row_exp(a) exp(a)
 #define row_exp_negative(a) ((row_number)exp((float)(a))) /* exp(0) is exactly 1 */
 #define row_log(a) log(a)

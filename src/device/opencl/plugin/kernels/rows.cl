@@ -137,10 +137,17 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
     IN(float, output), IN(float, target), const long rows, const long n, const long targets, \
         const int lanes
 
+/* The numbers of a loss's options. */
+#define REALS const float real0, const float real1, const float real2
+#define TAKE_REALS(r)     \
+    (r).reals[0] = real0; \
+    (r).reals[1] = real1; \
+    (r).reals[2] = real2
+
 #define LOSS_KERNEL(name, rule)                                                                 \
     KERNEL(name, WORK_ITEMS)                                                                    \
     (MATRICES, IN(float, weight), OUT(float, gradient), OUT(float, activated),                  \
-     const long sample_rows, const int activation, SUMS)                                        \
+     const long sample_rows, const int activation, const float factor, REALS, SUMS)             \
     {                                                                                           \
         EXCHANGE(exchange);                                                                     \
         local sum2 shared[WORK_ITEMS];                                                          \
@@ -155,7 +162,8 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
         for (ROUNDS(first, rows, lanes)) {                                                      \
             long row = first + get_local_id(0) / lanes;                                         \
             row_view r = view_of(exchange, row, rows, n, lanes);                                \
-            float counts = weight && row < rows ? weight[row / sample_rows] : 1.0f;             \
+            float counts = weight && row < rows ? factor * weight[row / sample_rows] : factor;  \
+            TAKE_REALS(r);                                                                      \
             r.output = output + row * n;                                                        \
             r.target = target + row * targets;                                                  \
             r.gradient = gradient ? gradient + row * n : gradient;                              \
@@ -167,9 +175,10 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
         sum = group_sum2(sum, shared);                                                          \
         ADD_SUM(sum);                                                                           \
     }
-#define LOSS(id, name, class_name, other_name, targets, rule) LOSS_KERNEL(loss_##id, loss_##rule)
-#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, rule) \
-    LOSS_KERNEL(loss_##id, loss_##rule)                                   \
+#define LOSS(id, name, class_name, other_name, targets, options, rule) \
+    LOSS_KERNEL(loss_##id, loss_##rule)
+#define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, options, rule, ...) \
+    LOSS_KERNEL(loss_##id, loss_##rule)                                                 \
     LOSS_KERNEL(loss_##id##_logits, loss_##rule##_logits)
 #include "model/losses.def"
 

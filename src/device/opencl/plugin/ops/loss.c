@@ -65,6 +65,10 @@ static rows rows_of(const gpu_op *r, const op *o)
         A_ADDRESS((t)->partials), A_STEP(STEP_RESULTS), A_SUM2(1 / (double)(t)->rows), \
         A_SUM2((double)(t)->batch / (double)(t)->rows)
 
+#define A_REALS(r) A_FLOAT((r)[0]), A_FLOAT((r)[1]), A_FLOAT((r)[2])
+
+_Static_assert(ROW_REALS == 3, "A_REALS gives each");
+
 static cornu_status reduce(gpu *g, const rows *t)
 {
     if (!t->partials)
@@ -87,12 +91,13 @@ static opencl_function loss_function(loss_id id, bool logits)
 static cornu_status launch_loss(const gpu_op *r, const op *o, const op *act)
 {
     const rows all = rows_of(r, o), *t = &all;
-    TRY(OPENCL_LAUNCH(
-        r->g, loss_function(o->a.loss.id, o->a.loss.logits), opencl_line(t->blocking.groups),
-        A_MATRICES(t), A_ADDRESS(gpu_address_of(r, o->in[2])),
-        A_ADDRESS(gpu_address_of(r, o->out[0])),
-        A_ADDRESS(act ? gpu_address_of(r, act->out[0]) : 0), A_LONG(t->rows / t->batch),
-        A_INT(act ? act->a.act.kind : ACTIVATION_LINEAR), A_SUMS(t)));
+    TRY(OPENCL_LAUNCH(r->g, loss_function(o->a.loss.id, o->a.loss.logits),
+                      opencl_line(t->blocking.groups), A_MATRICES(t),
+                      A_ADDRESS(gpu_address_of(r, o->in[2])),
+                      A_ADDRESS(gpu_address_of(r, o->out[0])),
+                      A_ADDRESS(act ? gpu_address_of(r, act->out[0]) : 0),
+                      A_LONG(t->rows / t->batch), A_INT(act ? act->a.act.kind : ACTIVATION_LINEAR),
+                      A_FLOAT(loss_row_factor(o, t->rows)), A_REALS(o->a.loss.reals), A_SUMS(t)));
     return reduce(r->g, t);
 }
 
