@@ -403,6 +403,34 @@ def make_graphs(seed):
     return make_networks(seed, graph_cases())
 
 
+# ---- activations: (case, shape of one input, its output) ---------------------------------------------
+
+# Those that are always an operation of their own.
+ALONE = ("celu", "exponential", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_tanh", "log_sigmoid", "mish", "relu6", "selu",
+         "soft_shrink", "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh_shrink")
+RELU_OPTIONS = ({"max_value": 0.7}, {"max_value": 6.0}, {"negative_slope": 0.3}, {"threshold": 0.4},
+                {"max_value": 0.7, "negative_slope": 0.3}, {"max_value": 0.7, "negative_slope": 0.3, "threshold": 0.4})
+OPERATIONS = (("celu", {"alpha": 0.6}), ("gelu", {}), ("gelu", {"approximate": False}), ("hard_shrink", {"threshold": 0.3}),
+              ("soft_shrink", {"threshold": 0.3}), ("squareplus", {"b": 0.5}), ("threshold", {"threshold": 0.2, "default_value": -1.5}),
+              ("relu6", {}), ("sparse_plus", {}), ("log_sigmoid", {}))
+
+
+def activation_cases():
+    """By name, as layers with options, and as operations of keras.ops."""
+    def beside(*made):
+        return lambda x: L.Concatenate()([f(x) for f in made])
+
+    yield "names", (4, 5), lambda x: beside(*map(L.Activation, ALONE))(L.Rescaling(3.0)(x))
+    yield "in_layers", (5, 4, 3), lambda x: L.Dense(5, activation="mish")(L.Conv2D(4, 3, activation="selu")(x))
+    yield "relu", (4, 5), beside(*(L.ReLU(**options) for options in RELU_OPTIONS))
+    yield "operations", (4, 5), beside(*(lambda x, f=getattr(ops, name), o=o: f(x, **o) for name, o in OPERATIONS))
+    yield "glu", (4, 3), lambda x: ops.glu(ops.glu(L.Dense(4)(x), axis=1))
+
+
+def make_activations(seed):
+    return make_networks(seed, activation_cases())
+
+
 # ---- layers that are called several times: (case, shape of one input, its output) ---------------------
 
 def shared_convolution(x):
@@ -791,7 +819,7 @@ def main():
     keras.utils.set_random_seed(options.seed)
     os.makedirs(options.output, exist_ok=True)
     write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
-    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("shared", make_shared),
+    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("activations", make_activations), ("shared", make_shared),
                        ("losses", make_losses), ("metrics", make_metrics), ("optimizers", make_optimizers),
                        ("frozen", make_frozen)):
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))

@@ -34,9 +34,9 @@ worst: dict[str, float] = {}
 def samples() -> list[tuple[str, str, str]]:
     """(layer, input shape, options) of the layers' own tables."""
     with open(f"{ROOT}/src/model/activations.def") as file:
-        activations = re.findall(r'^ACTIVATION(_OF_ROWS)?\(\w+, "(\w+)"', file.read(), re.MULTILINE)
+        activations = re.findall(r'^ACTIVATION(_OF_ROWS|_ALONE)?\(\w+, "(\w+)"', file.read(), re.MULTILINE)
     found = [("Activation", shape, f"{{activation: {name}}}")
-             for rows, name in activations for shape in ("3,3,5", "6") if shape == "3,3,5" or rows]
+             for rows, name in activations for shape in ("3,3,5", "6") if shape == "3,3,5" or rows == "_OF_ROWS"]
     folder = f"{ROOT}/src/model/layers"
     for name in sorted(os.listdir(folder)):
         with open(f"{folder}/{name}") as file:
@@ -46,6 +46,8 @@ def samples() -> list[tuple[str, str, str]]:
         rows += [(kind, f".samples = {macro.lower()}_samples")
                  for macro, kind in re.findall(r"^(MERGING|PAIR|REDUCTION|EXTREME)\((\w+),", text, re.MULTILINE)]
         rows += [(kind, ".samples = pair_samples") for kind in re.findall(r"^COMPARISON\((\w+),", text, re.MULTILINE)]
+        numbers = re.findall(r'^WITH_NUMBER\((\w+),[^;]*?"([\d,]+) \| (\{[^;}]*\})"\);', text, re.MULTILINE)
+        found += [(kind, *sample) for kind, *given in numbers for sample in (("8", "{}"), given)]
         rows += [(kind, f".samples = {table}") for kind, table in re.findall(r"^ELEMENTWISE\((\w+), \w+, \w+, (\w+)", text, re.MULTILINE)]
         rows += [(kind, f".samples = {table}_samples")
                  for kind, table in re.findall(r"^POOLING\((\w+), \"\w+\", \w+, (\w+),", text, re.MULTILINE)]

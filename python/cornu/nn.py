@@ -14,6 +14,6 @@ def _of(function: Callable) -> Callable:
     return own
 
 
-__all__ = [name for name in _activations.__all__ if name not in ("deserialize", "get", "linear", "serialize")]
+__all__ = [name for name in _activations.__all__ if name in _tensorflow_names.nn]
 globals().update({name: _of(getattr(_activations, name)) for name in __all__})
 __getattr__ = missing("cornu.nn", __all__, _tensorflow_names.nn)

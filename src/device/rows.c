@@ -36,6 +36,7 @@ typedef double rule_real;
 #define rule_exp(a) exp(a)
 #define rule_exp_fast(a) exp(a)
 #define rule_log(a) log(a)
+#define rule_log1p_unit(a) log1p(a)
 #define rule_exp_negative(a) exp(a)
 #define rule_exp_coarse(a) exp(a)
 #define rule_expm1_negative(a) expm1(a)

@@ -5,13 +5,15 @@
 static const struct {
     const char *name, *other_name;
     float alpha;
-    bool from_output, is_function;
+    bool from_output, is_alone, is_function;
 } activation_rows[] = {
 #define ACTIVATION(id, name, other_name, rule, alpha, from_output) \
-    {name, other_name, alpha, from_output, false},
+    {name, other_name, alpha, from_output, false, false},
 #define ACTIVATION_OF_ROWS(...) ACTIVATION(__VA_ARGS__)
+#define ACTIVATION_ALONE(id, name, other_name, rule, alpha, from_output) \
+    {name, other_name, alpha, from_output, true, false},
 #define ELEMENT_FUNCTION(id, name, other_name, rule, alpha, from_output) \
-    {name, other_name, alpha, from_output, true},
+    {name, other_name, alpha, from_output, true, true},
 #include "model/activations.def"
 };
 
@@ -35,6 +37,11 @@ bool activation_find(const char *name, activation *out)
 bool activation_from_output(activation_kind kind)
 {
     return activation_rows[kind].from_output;
+}
+
+bool activation_is_alone(activation_kind kind)
+{
+    return activation_rows[kind].is_alone;
 }
 
 bool activation_is_function(activation_kind kind)

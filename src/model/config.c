@@ -221,8 +221,19 @@ static cornu_status read_choice(const config_field *f, const doc *d, void *out)
     return CORNU_OK;
 }
 
+/* Functions of Keras's module that no layer can apply to its output. */
+static const struct {
+    const char *name, *why;
+} not_of_layers[] = {
+    {"glu", "one that keeps the shape (the operation Glu is a layer of its own)"},
+    {"threshold", "one without numbers of its own (the operation Threshold is a layer of its own)"},
+};
+
 static cornu_status fail_activation(const doc *d, const char *name)
 {
+    for (size_t i = 0; i < sizeof not_of_layers / sizeof *not_of_layers; i++)
+        if (strcmp(name, not_of_layers[i].name) == 0)
+            return doc_fail_found(d, not_of_layers[i].why);
     const char *names[ACTIVATION_COUNT];
     int count = 0;
     activation unused;

@@ -13,7 +13,7 @@ typedef int tensor_ref; /* a tensor of the plan under construction */
 
 typedef struct activation {
     activation_kind kind;
-    float alpha; /* leaky_relu: slope below 0; elu: alpha; relu: unused */
+    float alpha; /* leaky_relu: slope below 0; elu: alpha; relu6: the limit; relu: unused */
 } activation;
 
 /* Keras's name of an activation, and the kind that a name means (false where it is unknown), with
@@ -22,7 +22,9 @@ const char *activation_name(activation_kind kind);
 bool activation_find(const char *name, activation *out);
 /* May its derivative be computed from its output alone? (So that it can be fused.) */
 bool activation_from_output(activation_kind kind);
-/* Is it a function that is no activation of Keras's? (Then it is not fused.) */
+/* Is it an operation of its own, which is not fused? */
+bool activation_is_alone(activation_kind kind);
+/* Is it a function that is no activation of Keras's? */
 bool activation_is_function(activation_kind kind);
 
 /* keras.ops' name of an operation of two tensors, and of how many of them it has a gradient: of

@@ -5,6 +5,7 @@
 #include "model/keras_operations.h"
 #include "base/memory.h"
 #include "model/config.h"
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -350,27 +351,18 @@ static cornu_status power(cornu_model *m, const operation_call *c)
     return fail_argument(c, 1, "2, 0.5, -0.5 or -1 (cornu does not support other powers)");
 }
 
-/* An activation of the operation's name, in small letters. */
+/* An activation of the operation's name, in small letters: hard_silu of HardSilu. */
 static cornu_status activation_of_name(cornu_model *m, const operation_call *c)
 {
     char name[32];
-    size_t i = 0;
-    for (; c->row->class_name[i] && i + 1 < sizeof name; i++)
-        name[i] = (char)(c->row->class_name[i] | 0x20);
-    name[i] = 0;
+    size_t length = 0;
+    for (const char *from = c->row->class_name; *from && length + 2 < sizeof name; from++) {
+        if (length > 0 && isupper((unsigned char)*from))
+            name[length++] = '_';
+        name[length++] = (char)tolower((unsigned char)*from);
+    }
+    name[length] = 0;
     return append_on_first(m, c, "Activation", json_pack("{s:s}", "activation", name));
-}
-
-static cornu_status gelu(cornu_model *m, const operation_call *c)
-{
-    bool approximate = true;
-    TRY(doc_read_bool(c->config, "approximate", &approximate));
-    if (approximate)
-        return doc_fail(c->at,
-                        "%s (Gelu): found approximate true; expected false (cornu does not "
-                        "support other values)",
-                        c->name);
-    return activation_of_name(m, c);
 }
 
 /* The layer of another name with the same options. */
@@ -561,6 +553,7 @@ static cornu_status take(cornu_model *m, const operation_call *c)
 static const operation_row rows[] = {
     {"Absolute", "x", NULL, same, false},
     {"Add", "x1 x2", "", add, false},
+    {"Celu", "x", NULL, same, false},
     {"Clip", "x", NULL, same, false},
     {"Concatenate", "xs", NULL, same, false},
     {"Divide", "x1 x2", "", divide, false},
@@ -568,14 +561,20 @@ static const operation_row rows[] = {
     {"Equal", "x1 x2", NULL, same, false},
     {"Exp", "x", NULL, same, false},
     {"ExpandDims", "x", "axis", expand_dims, false},
-    {"Gelu", "x", "approximate", gelu, false},
+    {"Gelu", "x", NULL, same, false},
     {"GetItem", "x key", NULL, same, false},
+    {"Glu", "x", NULL, same, false},
     {"Greater", "x1 x2", NULL, same, false},
     {"GreaterEqual", "x1 x2", NULL, same, false},
+    {"HardShrink", "x", NULL, same, false},
+    {"HardSigmoid", "x", "", activation_of_name, false},
+    {"HardSilu", "x", "", activation_of_name, false},
+    {"HardTanh", "x", "", activation_of_name, false},
     {"LeakyRelu", "x", NULL, leaky_relu, false},
     {"Less", "x1 x2", NULL, same, false},
     {"LessEqual", "x1 x2", NULL, same, false},
     {"Log", "x", NULL, same, false},
+    {"LogSigmoid", "x", "", activation_of_name, false},
     {"Matmul", "x1 x2", NULL, same, false},
     {"Max", "x", NULL, same, false},
     {"Maximum", "x1 x2", "", extreme, false},
@@ -590,14 +589,22 @@ static const operation_row rows[] = {
     {"Power", "x1 x2", "", power, false},
     {"Reciprocal", "x", NULL, same, false},
     {"Relu", "x", "", activation_of_name, false},
+    {"Relu6", "x", "", activation_of_name, false},
     {"Reshape", "x", "newshape", reshape, false},
     {"Rsqrt", "x", NULL, same, false},
+    {"Selu", "x", "", activation_of_name, false},
     {"Sigmoid", "x", "", activation_of_name, false},
     {"Silu", "x", "", activation_of_name, false},
+    {"SoftShrink", "x", NULL, same, false},
     {"Softmax", "x", NULL, softmax, false},
+    {"Softplus", "x", "", activation_of_name, false},
+    {"Softsign", "x", "", activation_of_name, false},
+    {"SparsePlus", "x", "", activation_of_name, false},
+    {"SparseSigmoid", "x", "", activation_of_name, false},
     {"Split", "x", "indices_or_sections axis", split, true},
     {"Sqrt", "x", NULL, same, false},
     {"Square", "x", NULL, same, false},
+    {"Squareplus", "x", NULL, same, false},
     {"Squeeze", "x", "axis", squeeze, false},
     {"Stack", "x", NULL, same, false},
     {"Subtract", "x1 x2", "", subtract, false},
@@ -605,6 +612,8 @@ static const operation_row rows[] = {
     {"Swapaxes", "x", "axis1 axis2", swapaxes, false},
     {"Take", "x indices", "axis", take, false},
     {"Tanh", "x", "", activation_of_name, false},
+    {"TanhShrink", "x", "", activation_of_name, false},
+    {"Threshold", "x", NULL, same, false},
     {"Transpose", "x", NULL, same, false},
     {"TrueDivide", "x1 x2", "", divide, false},
     {"Unstack", "x", "num axis", unstack, true},

@@ -99,6 +99,143 @@ static void silu_far_below_0_is_right_to_its_own_size(void **state)
     }
 }
 
+/* ---- activations that are operations of their own ------------------------------------------ */
+
+enum { CORNERS = 8 };
+static const float corners[CORNERS] = {0, 1, -1, 3, -3, 6, 0.5f, -0.5f};
+
+/* What Keras gives on TensorFlow 2.21, where most of them have a corner somewhere, and the gradient
+   of dy = 1. TensorFlow's of celu at 0 is 2, the sum of both sides'. */
+static const struct {
+    activation_kind kind;
+    float y[CORNERS], dx[CORNERS];
+} activations[] = {
+    {ACTIVATION_CELU,
+     {0, 1, -0.63212055f, 3, -0.950212955f, 6, 0.5f, -0.393469334f},
+     {1, 1, 0.36787945f, 1, 0.0497870669f, 1, 1, 0.606530666f}},
+    {ACTIVATION_EXP,
+     {1, 2.71828175f, 0.36787945f, 20.085537f, 0.0497870669f, 403.428802f, 1.64872122f,
+      0.606530666f},
+     {1, 2.71828175f, 0.36787945f, 20.085537f, 0.0497870669f, 403.428802f, 1.64872122f,
+      0.606530666f}},
+    {ACTIVATION_HARD_SHRINK, {0, 1, -1, 3, -3, 6, 0, 0}, {0, 1, 1, 1, 1, 1, 0, 0}},
+    {ACTIVATION_HARD_SIGMOID,
+     {0.5f, 0.666666687f, 0.333333343f, 1, 0, 1, 0.583333313f, 0.416666657f},
+     {0.166666672f, 0.166666672f, 0.166666672f, 0, 0, 0, 0.166666672f, 0.166666672f}},
+    {ACTIVATION_HARD_SILU,
+     {0, 0.666666687f, -0.333333343f, 3, -0, 6, 0.291666657f, -0.208333328f},
+     {0.5f, 0.833333313f, 0.166666672f, 1, 0, 1, 0.666666687f, 0.333333343f}},
+    {ACTIVATION_HARD_TANH, {0, 1, -1, 1, -1, 1, 0.5f, -0.5f}, {1, 1, 1, 0, 0, 0, 1, 1}},
+    {ACTIVATION_LOG_SIGMOID,
+     {-0.693147182f, -0.313261688f, -1.31326163f, -0.048587352f, -3.04858732f, -0.00247568521f,
+      -0.474076986f, -0.974076986f},
+     {0.5f, 0.268941432f, 0.731058598f, 0.0474258736f, 0.952574134f, 0.00247262325f, 0.377540678f,
+      0.622459352f}},
+    {ACTIVATION_MISH,
+     {0, 0.865098417f, -0.30340147f, 2.98653507f, -0.145647466f, 5.99992657f, 0.375245214f,
+      -0.220743775f},
+     {0.600000024f, 1.04903626f, 0.0592167564f, 1.02110696f, -0.0933931172f, 1.00013411f,
+      0.886424363f, 0.289510667f}},
+    {ACTIVATION_RELU6, {0, 1, 0, 3, 0, 6, 0.5f, 0}, {0, 1, 0, 1, 0, 0, 1, 0}},
+    {ACTIVATION_SELU,
+     {0, 1.05070102f, -1.11133075f, 3.15210295f, -1.6705687f, 6.30420589f, 0.525350511f,
+      -0.691758215f},
+     {1.05070102f, 1.05070102f, 0.64676863f, 1.05070102f, 0.0875306129f, 1.05070102f, 1.05070102f,
+      1.06634116f}},
+    {ACTIVATION_SOFT_SHRINK, {0, 0.5f, -0.5f, 2.5f, -2.5f, 5.5f, 0, 0}, {0, 1, 1, 1, 1, 1, 0, 0}},
+    {ACTIVATION_SOFTPLUS,
+     {0.693147182f, 1.31326163f, 0.313261688f, 3.04858732f, 0.048587352f, 6.00247574f, 0.974076986f,
+      0.474076986f},
+     {0.5f, 0.731058598f, 0.268941432f, 0.952574134f, 0.0474258736f, 0.997527361f, 0.622459352f,
+      0.377540678f}},
+    {ACTIVATION_SOFTSIGN,
+     {0, 0.5f, -0.5f, 0.75f, -0.75f, 0.857142866f, 0.333333343f, -0.333333343f},
+     {1, 0.25f, 0.25f, 0.0625f, 0.0625f, 0.0204081628f, 0.444444448f, 0.444444448f}},
+    {ACTIVATION_SPARSE_PLUS,
+     {0.25f, 1, 0, 3, 0, 6, 0.5625f, 0.0625f},
+     {0.5f, 1, 0, 1, 0, 1, 0.75f, 0.25f}},
+    {ACTIVATION_SPARSE_SIGMOID,
+     {0.5f, 1, 0, 1, 0, 1, 0.75f, 0.25f},
+     {0.5f, 0, 0, 0, 0, 0, 0.5f, 0.5f}},
+    {ACTIVATION_SQUAREPLUS,
+     {1, 1.61803401f, 0.618034005f, 3.30277562f, 0.302775651f, 6.1622777f, 1.28077638f,
+      0.780776381f},
+     {0.5f, 0.723606825f, 0.276393205f, 0.916025162f, 0.0839748532f, 0.974341631f, 0.621267796f,
+      0.378732175f}},
+    {ACTIVATION_TANH_SHRINK,
+     {0, 0.238405839f, -0.238405839f, 2.00494528f, -2.00494528f, 5.0000124f, 0.0378828421f,
+      -0.0378828421f},
+     {0, 0.580025673f, 0.580025673f, 0.990133941f, 0.990133941f, 0.999975443f, 0.213552266f,
+      0.213552266f}},
+};
+
+static void activations_at_their_corners_are_as_in_keras(void **state)
+{
+    (void)state;
+    const float ones[CORNERS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    cpu_isa isa;
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    for (size_t f = 0; f < sizeof activations / sizeof *activations; f++) {
+        activation a;
+        float y[CORNERS], dx[CORNERS];
+        assert_true(activation_find(activation_name(activations[f].kind), &a));
+        assert_true(activation_is_alone(a.kind) && !activation_is_function(a.kind));
+        cpu_activate(isa, a, corners, y, CORNERS);
+        cpu_activate_back(isa, a, activation_from_output(a.kind) ? y : corners, ones, dx, CORNERS);
+        for (int i = 0; i < CORNERS; i++) {
+            const double expected = (double)activations[f].y[i];
+            const double slope = (double)activations[f].dx[i], limit = 4e-7;
+            if (!(fabs((double)y[i] - expected) <= limit * fabs(expected)) ||
+                !(fabs((double)dx[i] - slope) <= limit * fmax(fabs(slope), 0.1)))
+                fail_msg("%s of %g: found %.9g, gradient %.9g; expected %.9g, %.9g",
+                         activation_name(a.kind), (double)corners[i], (double)y[i], (double)dx[i],
+                         expected, slope);
+        }
+    }
+}
+
+/* Far below 0, near it and far above, beside doubles; what is no number stays so. */
+static void activations_keep_their_digits_everywhere(void **state)
+{
+    (void)state;
+    enum { COUNT = 200 };
+    static const activation_kind kinds[] = {
+#define ACTIVATION(...)
+#define ACTIVATION_ALONE(id, ...) ACTIVATION_##id,
+#define ELEMENT_FUNCTION(...)
+#include "model/activations.def"
+    };
+    float x[COUNT + 1], dy[COUNT + 1], y[COUNT + 1], dx[COUNT + 1];
+    cpu_isa isa;
+    assert_int_equal(cpu_isa_choose(&isa), CORNU_OK);
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = (i % 2 ? -1.0f : 1.0f) * 1e-4f * powf(1.068f, (float)i);
+        dy[i] = 1;
+    }
+    x[COUNT] = NAN;
+    dy[COUNT] = 1;
+    for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++) {
+        activation a = {.kind = kinds[f]};
+        activation_find(activation_name(kinds[f]), &a);
+        const bool from_output = activation_from_output(a.kind);
+        cpu_activate(isa, a, x, y, COUNT + 1);
+        cpu_activate_back(isa, a, from_output ? y : x, dy, dx, COUNT + 1);
+        assert_true(isnan(y[COUNT]) && isnan(activate_element(a, NAN)));
+        for (int i = 0; i < COUNT; i++) {
+            const double own = activate_element(a, (double)x[i]);
+            const double back =
+                activate_element_back(a, from_output ? (double)y[i] : (double)x[i], 1);
+            if (!(fabs((double)y[i] - own) <= 2e-6 * fabs(own) + 1e-36) &&
+                !(isinf(y[i]) && own > (double)FLT_MAX))
+                fail_msg("%s of %g: found %.9g; expected %.9g", activation_name(a.kind),
+                         (double)x[i], (double)y[i], own);
+            if (!(fabs((double)dx[i] - back) <= 4e-6 * fabs(back) + 1e-7) && !isinf(dx[i]))
+                fail_msg("%s of %g: found gradient %.9g; expected %.9g", activation_name(a.kind),
+                         (double)x[i], (double)dx[i], back);
+        }
+    }
+}
+
 /* ---- functions of one number ------------------------------------------------------------- */
 
 enum { ODD = 8 };
@@ -363,6 +500,8 @@ int main(void)
         cmocka_unit_test(brightness_makes_whole_numbers),
         cmocka_unit_test(each_row_of_a_target_has_its_own_one),
         cmocka_unit_test(silu_far_below_0_is_right_to_its_own_size),
+        cmocka_unit_test(activations_at_their_corners_are_as_in_keras),
+        cmocka_unit_test(activations_keep_their_digits_everywhere),
         cmocka_unit_test(functions_at_odd_numbers_are_as_in_tensorflow),
         cmocka_unit_test(limits_change_nothing_within_them),
         cmocka_unit_test(no_gradient_stays_none_at_the_root_of_0),

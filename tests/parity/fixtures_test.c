@@ -379,6 +379,12 @@ static void layers_give_keras_outputs_and_gradients(void **state)
     check_file("layers.npz", check_outputs_and_gradients);
 }
 
+static void activations_give_keras_outputs_and_gradients(void **state)
+{
+    (void)state;
+    check_file("activations.npz", check_outputs_and_gradients);
+}
+
 static void networks_that_branch_give_keras_outputs_and_gradients(void **state)
 {
     (void)state;
@@ -439,6 +445,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_give_keras_outputs_and_gradients),
+        cmocka_unit_test(activations_give_keras_outputs_and_gradients),
         cmocka_unit_test(networks_that_branch_give_keras_outputs_and_gradients),
         cmocka_unit_test(layers_called_several_times_give_keras_outputs_and_gradients),
         cmocka_unit_test(losses_give_keras_values_and_gradients),

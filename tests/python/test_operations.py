@@ -118,6 +118,14 @@ def test_activations_take_tensors():
         assert np.array_equal(keras.Model(begin, relu(begin)).predict(X, verbose=0), np.maximum(X, 0))
         assert np.array_equal(relu(X), np.maximum(X, 0))
     assert isinstance(begin._keras_history.operation, layers.InputLayer)
+    for name in keras.activations.__all__:
+        function = getattr(keras.activations, name)
+        if name not in ("deserialize", "get", "linear", "serialize"):
+            arguments = (0.2, -1.5) if name == "threshold" else ()
+            found = keras.Model(begin, function(begin, *arguments)).predict(3 * X, verbose=0)
+            assert np.allclose(found, function(3 * X, *arguments), atol=1e-5), name
+    assert "mish" not in ops.__all__ and not hasattr(tf.nn, "tanh_shrink") and tf.nn.relu6(np.float32(9)) == 6
+    assert layers.Dense(2, activation="hard_swish").get_config()["activation"] == "hard_silu"
     assert layers.Dense(2, activation=keras.activations.relu).get_config()["activation"] == "relu"
 
 
@@ -197,7 +205,10 @@ def test_a_network_of_operations_is_kept_in_files(tmp_path):
     (ValueError, "0 is the batch", lambda x: ops.concatenate([x, x])),
     (ValueError, "expected -1 first", lambda x: ops.reshape(x, (6,))),
     (ValueError, "of length 6", lambda x: ops.squeeze(x, 1)),
-    (NotImplementedError, "approximate=True", lambda x: ops.gelu(x)),
+    (ValueError, "Glu.: found 5 elements along axis 1 of input .None, 5.; expected an even number", lambda x: ops.glu(x[:, :5])),
+    (ValueError, 'activation: found "glu"; expected one that keeps the shape', lambda x: layers.Dense(4, activation="glu")(x)),
+    (ValueError, 'activation: found "threshold"; expected one without numbers', lambda x: layers.Activation("threshold")(x)),
+    (ValueError, "Celu.*alpha: found -1", lambda x: ops.celu(x, -1.0)),
     (ValueError, "Add.*expected equal shapes", lambda x: layers.add([x, keras.Input((5,))])),
     (ValueError, "Subtract.*expected two", lambda x: layers.subtract([x, x, x])),
     (ValueError, "Concatenate.*equal but for axis", lambda x: layers.concatenate([keras.Input((4, 3)), keras.Input((5, 2))])),

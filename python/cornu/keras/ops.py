@@ -351,11 +351,11 @@ def relu(x):
 
 
 def gelu(x, approximate=True):
-    """x times the normal distribution's integral up to x; of tensors only with approximate=False."""
+    """x times the normal distribution's integral up to x; approximate: by tanh."""
     return activations.gelu(x, approximate)
 
 
-_activations = [name for name in activations.__all__ if name not in ("deserialize", "gelu", "get", "linear", "relu", "serialize")]
+_activations = [name for name in activations.__all__ if name in _keras_names.ops and name not in ("gelu", "relu")]
 globals().update({name: getattr(activations, name) for name in _activations})
 
 __all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "equal", "exp", "expand_dims", "gelu", "greater",

@@ -208,6 +208,20 @@ VEC_INLINE vec vec_log(vec x)
     return vec_select(x >= FLT_MIN, y, vec_select(x >= 0.0f, vec_all(-INFINITY), vec_all(NAN)));
 }
 
+/* log(1 + x) for 0 <= x <= 1, to 2 units in the last place: 2 atanh(t) with t = x / (2 + x), which
+   is at most 1 / 3, to t^15 / 15 (the next term is below 2e-9 of the result) */
+VEC_INLINE vec vec_log1p_unit(vec x)
+{
+    vec t = x / (2.0f + x), square = t * t;
+    vec series = square * (2.0f / 15) + 2.0f / 13;
+    series = series * square + 2.0f / 11;
+    series = series * square + 2.0f / 9;
+    series = series * square + 2.0f / 7;
+    series = series * square + 2.0f / 5;
+    series = series * square + 2.0f / 3;
+    return series * square * t + 2.0f * t;
+}
+
 VEC_INLINE vec vec_abs(vec x)
 {
     return (vec)((vec_mask)x & INT32_MAX);

@@ -14,63 +14,173 @@ typedef struct place {
         onnx_apply(e, kind, p->x, NULL, p->y);                \
     }
 EXPORT_AS(absolute, "Abs")
-EXPORT_AS(exp, "Exp")
+EXPORT_AS(exponential, "Exp")
+EXPORT_AS(hard_silu, "HardSwish")
 EXPORT_AS(linear, "Identity")
 EXPORT_AS(log, "Log")
 EXPORT_AS(reciprocal, "Reciprocal")
 EXPORT_AS(relu, "Relu")
+EXPORT_AS(selu, "Selu")
 EXPORT_AS(sigmoid, "Sigmoid")
+EXPORT_AS(softplus, "Softplus")
+EXPORT_AS(softsign, "Softsign")
 EXPORT_AS(sqrt, "Sqrt")
 EXPORT_AS(tanh, "Tanh")
 
-static void export_leaky_relu(onnx_export *e, const place *p)
+/* Those that are one operator with an attribute. */
+#define EXPORT_WITH_ALPHA(rule, kind, attribute)              \
+    static void export_##rule(onnx_export *e, const place *p) \
+    {                                                         \
+        onnx_node *n = onnx_apply(e, kind, p->x, NULL, p->y); \
+        onnx_node_real(e->graph, n, attribute, p->alpha);     \
+    }
+EXPORT_WITH_ALPHA(celu, "Celu", "alpha")
+EXPORT_WITH_ALPHA(elu, "Elu", "alpha")
+EXPORT_WITH_ALPHA(hard_shrink, "Shrink", "lambd")
+EXPORT_WITH_ALPHA(leaky_relu, "LeakyRelu", "alpha")
+
+static void export_soft_shrink(onnx_export *e, const place *p)
 {
-    onnx_node *n = onnx_apply(e, "LeakyRelu", p->x, NULL, p->y);
-    onnx_node_real(e->graph, n, "alpha", p->alpha);
+    onnx_node *n = onnx_apply(e, "Shrink", p->x, NULL, p->y);
+    onnx_node_real(e->graph, n, "lambd", p->alpha);
+    onnx_node_real(e->graph, n, "bias", p->alpha);
 }
 
-static void export_elu(onnx_export *e, const place *p)
+/* slope x + 1 / 2 from 0 to 1 */
+static void add_hard_sigmoid(onnx_export *e, const place *p, float slope)
 {
-    onnx_node *n = onnx_apply(e, "Elu", p->x, NULL, p->y);
-    onnx_node_real(e->graph, n, "alpha", p->alpha);
+    onnx_node *n = onnx_apply(e, "HardSigmoid", p->x, NULL, p->y);
+    onnx_node_real(e->graph, n, "alpha", slope);
+    onnx_node_real(e->graph, n, "beta", 0.5f);
+}
+
+static void export_hard_sigmoid(onnx_export *e, const place *p)
+{
+    add_hard_sigmoid(e, p, 1 / 6.0f);
+}
+
+static void export_sparse_sigmoid(onnx_export *e, const place *p)
+{
+    add_hard_sigmoid(e, p, 0.5f);
+}
+
+/* A number beside what is computed, in a node whose output is `name` of y. */
+static const char *with_number(onnx_export *e, const place *p, const char *kind, const char *x,
+                               const char *number_name, float number, const char *name)
+{
+    const char *y = name ? onnx_name(e, p->y, name) : p->y;
+    onnx_apply(e, kind, x, onnx_constant(e, onnx_name(e, p->y, number_name), 0, number), y);
+    return y;
+}
+
+/* The output, called `name` of y, of an operator on x. */
+static const char *part(onnx_export *e, const place *p, const char *kind, const char *x,
+                        const char *other, const char *name)
+{
+    const char *y = onnx_name(e, p->y, name);
+    onnx_apply(e, kind, x, other, y);
+    return y;
+}
+
+/* From `least` to `most`. */
+static const char *limited(onnx_export *e, const place *p, float least, float most,
+                           const char *name)
+{
+    const char *y = name ? onnx_name(e, p->y, name) : p->y;
+    const char *const inputs[] = {p->x, onnx_constant(e, onnx_name(e, p->y, "least"), 0, least),
+                                  onnx_constant(e, onnx_name(e, p->y, "most"), 0, most)};
+    onnx_graph_node(e->graph, "Clip", inputs, 3, y);
+    return y;
+}
+
+static void export_hard_tanh(onnx_export *e, const place *p)
+{
+    limited(e, p, -1, 1, NULL);
+}
+
+static void export_relu6(onnx_export *e, const place *p)
+{
+    limited(e, p, 0, p->alpha, NULL);
+}
+
+/* -softplus(-x) */
+static void export_log_sigmoid(onnx_export *e, const place *p)
+{
+    const char *opposite = part(e, p, "Neg", p->x, NULL, "opposite");
+    onnx_apply(e, "Neg", part(e, p, "Softplus", opposite, NULL, "softplus"), NULL, p->y);
+}
+
+/* x tanh(softplus(x)): opset 17 has no Mish yet. */
+static void export_mish(onnx_export *e, const place *p)
+{
+    const char *softplus = part(e, p, "Softplus", p->x, NULL, "softplus");
+    onnx_apply(e, "Mul", p->x, part(e, p, "Tanh", softplus, NULL, "tanh"), p->y);
+}
+
+/* ((limited + 1) / 2)^2 + relu(x - 1) with x limited to -1 and 1 */
+static void export_sparse_plus(onnx_export *e, const place *p)
+{
+    const char *twice =
+        with_number(e, p, "Add", limited(e, p, -1, 1, "limited"), "one", 1, "twice");
+    const char *root = with_number(e, p, "Mul", twice, "half", 0.5f, "root");
+    const char *rest = with_number(e, p, "Sub", p->x, "other_one", 1, "rest");
+    onnx_apply(e, "Add", part(e, p, "Mul", root, root, "square"),
+               part(e, p, "Relu", rest, NULL, "relu"), p->y);
+}
+
+/* (x + sqrt(x x + alpha)) / 2 */
+static void export_squareplus(onnx_export *e, const place *p)
+{
+    const char *square = part(e, p, "Mul", p->x, p->x, "square");
+    const char *sum = with_number(e, p, "Add", square, "alpha", p->alpha, "sum");
+    const char *root = part(e, p, "Sqrt", sum, NULL, "root");
+    with_number(e, p, "Mul", part(e, p, "Add", p->x, root, "twice"), "half", 0.5f, NULL);
+}
+
+static void export_tanh_shrink(onnx_export *e, const place *p)
+{
+    onnx_apply(e, "Sub", p->x, part(e, p, "Tanh", p->x, NULL, "tanh"), p->y);
 }
 
 /* x (1 + erf(x / sqrt 2)) / 2: opset 17 has no Gelu yet. */
 static void export_gelu(onnx_export *e, const place *p)
 {
-    const char *scaled = onnx_name(e, p->y, "scaled"), *erf = onnx_name(e, p->y, "erf");
-    const char *above = onnx_name(e, p->y, "erf_1"), *twice = onnx_name(e, p->y, "twice");
-    onnx_apply(e, "Mul", p->x,
-               onnx_constant(e, onnx_name(e, p->y, "sqrt_half"), 0, 0.70710678118654752440f),
-               scaled);
-    onnx_apply(e, "Erf", scaled, NULL, erf);
-    onnx_apply(e, "Add", erf, onnx_constant(e, onnx_name(e, p->y, "one"), 0, 1), above);
-    onnx_apply(e, "Mul", p->x, above, twice);
-    onnx_apply(e, "Mul", twice, onnx_constant(e, onnx_name(e, p->y, "half"), 0, 0.5f), p->y);
+    const char *scaled =
+        with_number(e, p, "Mul", p->x, "sqrt_half", 0.70710678118654752440f, "scaled");
+    const char *erf = part(e, p, "Erf", scaled, NULL, "erf");
+    const char *above = with_number(e, p, "Add", erf, "one", 1, "erf_1");
+    with_number(e, p, "Mul", part(e, p, "Mul", p->x, above, "twice"), "half", 0.5f, NULL);
+}
+
+/* x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)) */
+static void export_gelu_tanh(onnx_export *e, const place *p)
+{
+    const char *square = part(e, p, "Mul", p->x, p->x, "square");
+    const char *scaled = with_number(e, p, "Mul", square, "cube_factor", 0.044715f, "scaled");
+    const char *above = with_number(e, p, "Add", scaled, "one", 1, "above");
+    const char *product = part(e, p, "Mul", p->x, above, "product");
+    const char *twice = with_number(e, p, "Mul", product, "factor", 1.5957691216057308f, "twice");
+    onnx_apply(e, "Mul", p->x, part(e, p, "Sigmoid", twice, NULL, "sigmoid"), p->y);
 }
 
 static void export_silu(onnx_export *e, const place *p)
 {
-    const char *sigmoid = onnx_name(e, p->y, "sigmoid");
-    onnx_apply(e, "Sigmoid", p->x, NULL, sigmoid);
-    onnx_apply(e, "Mul", p->x, sigmoid, p->y);
+    onnx_apply(e, "Mul", p->x, part(e, p, "Sigmoid", p->x, NULL, "sigmoid"), p->y);
 }
 
 static void export_at_least(onnx_export *e, const place *p)
 {
-    onnx_apply(e, "Max", p->x, onnx_constant(e, onnx_name(e, p->y, "least"), 0, p->alpha), p->y);
+    with_number(e, p, "Max", p->x, "least", p->alpha, NULL);
 }
 
 static void export_at_most(onnx_export *e, const place *p)
 {
-    onnx_apply(e, "Min", p->x, onnx_constant(e, onnx_name(e, p->y, "most"), 0, p->alpha), p->y);
+    with_number(e, p, "Min", p->x, "most", p->alpha, NULL);
 }
 
 static void export_rsqrt(onnx_export *e, const place *p)
 {
-    const char *root = onnx_name(e, p->y, "root");
-    onnx_apply(e, "Sqrt", p->x, NULL, root);
-    onnx_apply(e, "Reciprocal", root, NULL, p->y);
+    onnx_apply(e, "Reciprocal", part(e, p, "Sqrt", p->x, NULL, "root"), NULL, p->y);
 }
 
 static void export_square(onnx_export *e, const place *p)
@@ -81,9 +191,8 @@ static void export_square(onnx_export *e, const place *p)
 /* 1 / max(sqrt(x), 1e-7) */
 static void export_inverse_norm(onnx_export *e, const place *p)
 {
-    const char *root = onnx_name(e, p->y, "root"), *norm = onnx_name(e, p->y, "norm");
-    onnx_apply(e, "Sqrt", p->x, NULL, root);
-    onnx_apply(e, "Max", root, onnx_constant(e, onnx_name(e, p->y, "least"), 0, 1e-7f), norm);
+    const char *root = part(e, p, "Sqrt", p->x, NULL, "root");
+    const char *norm = with_number(e, p, "Max", root, "least", 1e-7f, "norm");
     onnx_apply(e, "Reciprocal", norm, NULL, p->y);
 }
 

@@ -149,6 +149,11 @@ cornu_status onnx_import_clip(onnx_import *im);
 /* A Transpose that becomes a layer. */
 cornu_status onnx_import_order(onnx_import *im);
 
+/* ---- functions of each element (onnx_import_functions.c) ---- */
+
+/* An operator without constants beside its input: an activation, Abs, Neg, ... */
+cornu_status onnx_import_function(onnx_import *im);
+
 /* ---- several inputs become one (onnx_import_merges.c) ---- */
 
 /* The layer's name of the current operator, where ONNX has another one. */

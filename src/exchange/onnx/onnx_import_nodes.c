@@ -52,16 +52,6 @@ static cornu_status add_activation(onnx_import *im, const char *name)
     return onnx_done(im);
 }
 
-static cornu_status import_relu(onnx_import *im)
-{
-    return add_activation(im, "relu");
-}
-
-static cornu_status import_tanh(onnx_import *im)
-{
-    return add_activation(im, "tanh");
-}
-
 /* A sigmoid, or x sigmoid(x). */
 static cornu_status import_sigmoid(onnx_import *im)
 {
@@ -71,35 +61,6 @@ static cornu_status import_sigmoid(onnx_import *im)
     if (silu)
         onnx_join(im, product);
     return add_activation(im, silu ? "silu" : "sigmoid");
-}
-
-static cornu_status import_leaky_relu(onnx_import *im)
-{
-    TRY(onnx_add_layer(im, "LeakyReLU", "{negative_slope: %.9g}",
-                       onnx_real(node(im), "alpha", 0.01)));
-    return onnx_done(im);
-}
-
-static cornu_status import_elu(onnx_import *im)
-{
-    TRY(onnx_add_layer(im, "ELU", "{alpha: %.9g}", onnx_real(node(im), "alpha", 1)));
-    return onnx_done(im);
-}
-
-static cornu_status import_gelu(onnx_import *im)
-{
-    const Onnx__AttributeProto *a = onnx_attribute(node(im), "approximate");
-    if (a && !onnx_text_is(a, "none"))
-        return onnx_import_fail(im, "approximate: found tanh; expected none");
-    return add_activation(im, "gelu");
-}
-
-/* A function of each element that cornu has, too. */
-static cornu_status import_function(onnx_import *im)
-{
-    const char *kind = node(im)->op_type;
-    TRY(onnx_add_layer(im, strcmp(kind, "Abs") == 0 ? "Absolute" : kind, "{}"));
-    return onnx_done(im);
 }
 
 /* x to the power of a constant for which there is a layer. */
@@ -586,54 +547,64 @@ typedef struct operator_row {
 } operator_row;
 
 static const operator_row operators[] = {
-    {"Abs", import_function},
+    {"Abs", onnx_import_function},
     {"Add", import_arithmetic},
     {"AveragePool", onnx_import_pool},
     {"BatchNormalization", import_batch_norm},
     {"Cast", import_cast},
+    {"Celu", onnx_import_function},
     {"Clip", onnx_import_clip},
     {"Concat", onnx_import_concat},
     {"Conv", onnx_import_conv},
     {"ConvTranspose", onnx_import_conv_transpose},
     {"Div", import_arithmetic},
     {"Dropout", import_dropout},
-    {"Elu", import_elu},
+    {"Elu", onnx_import_function},
     {"Equal", onnx_import_pair},
-    {"Exp", import_function},
+    {"Exp", onnx_import_function},
     {"Flatten", import_flatten},
-    {"Gelu", import_gelu},
+    {"Gelu", onnx_import_function},
     {"Gemm", import_gemm},
     {"GlobalAveragePool", onnx_import_global_pool},
     {"GlobalMaxPool", onnx_import_global_pool},
     {"Greater", onnx_import_pair},
     {"GreaterOrEqual", onnx_import_pair},
+    {"HardSigmoid", onnx_import_function},
+    {"HardSwish", onnx_import_function},
     {"Identity", import_nothing},
     {"LayerNormalization", import_layer_norm},
-    {"LeakyRelu", import_leaky_relu},
+    {"LeakyRelu", onnx_import_function},
     {"Less", onnx_import_pair},
     {"LessOrEqual", onnx_import_pair},
-    {"Log", import_function},
+    {"Log", onnx_import_function},
     {"MatMul", import_matmul},
     {"Max", import_operands},
     {"MaxPool", onnx_import_pool},
     {"Mean", onnx_import_merge},
     {"Min", import_operands},
+    {"Mish", onnx_import_function},
     {"Mul", import_arithmetic},
+    {"Neg", onnx_import_function},
     {"Not", onnx_import_not},
     {"Pad", import_pad},
     {"Pow", import_power},
-    {"Reciprocal", import_function},
+    {"Reciprocal", onnx_import_function},
     {"ReduceMean", import_mean},
-    {"Relu", import_relu},
+    {"Relu", onnx_import_function},
     {"Reshape", import_reshape},
+    {"Selu", onnx_import_function},
+    {"Shrink", onnx_import_function},
     {"Sigmoid", import_sigmoid},
     {"Slice", onnx_import_slice},
     {"Softmax", import_softmax},
-    {"Sqrt", import_function},
+    {"Softplus", onnx_import_function},
+    {"Softsign", onnx_import_function},
+    {"Sqrt", onnx_import_function},
     {"Squeeze", import_squeeze},
     {"Sub", import_arithmetic},
     {"Sum", import_operands},
-    {"Tanh", import_tanh},
+    {"Tanh", onnx_import_function},
+    {"ThresholdedRelu", onnx_import_function},
     {"Transpose", import_transpose},
     {"Where", onnx_import_where},
 };

@@ -119,7 +119,9 @@ cornu_status onnx_import_clip(onnx_import *im)
     double least, most;
     TRY(read_limit(im, "min", 1, &least));
     TRY(read_limit(im, "max", 2, &most));
-    if (isfinite(least) && isfinite(most))
+    if (least >= 0 && least <= 0 && most >= 6 && most <= 6)
+        TRY(onnx_add_layer(im, "Activation", "{activation: relu6}"));
+    else if (isfinite(least) && isfinite(most))
         TRY(onnx_add_layer(im, "Clip", "{x_min: %.9g, x_max: %.9g}", least, most));
     else if (isfinite(least))
         TRY(onnx_add_layer(im, "Maximum", "{x2: %.9g}", least));

@@ -20,6 +20,7 @@ static cornu_status activation_emit(const layer *l, step_builder *b, const tenso
 
 static const char *const activation_samples[] = {
 #define ACTIVATION(id, name, ...) "3,3,5 | {activation: " name "}",
+#define ACTIVATION_ALONE(id, name, ...) "2,3,4 | {activation: " name "}",
 #define ELEMENT_FUNCTION(...)
 #define ACTIVATION_OF_ROWS(id, name, ...) \
     ACTIVATION(id, name)                  \
@@ -38,25 +39,63 @@ const layer_kind layer_Activation = {
     .samples = activation_samples,
 };
 
-/* ReLU: y = max(x, 0). Keras's variants (a ceiling, a slope, a threshold) are refused. */
+/* ReLU: y = x above the threshold, at most max_value, and negative_slope (x - threshold) below. */
+typedef struct relu_config {
+    double max_value, negative_slope, threshold;
+} relu_config;
+
 static const config_field relu_fields[] = {
-    OPTION_NEUTRAL("max_value", "null"),
-    OPTION_NEUTRAL("negative_slope", "0.0|0|null"),
-    OPTION_NEUTRAL("threshold", "0.0|0|null"),
+    OPTION(REAL, relu_config, max_value, .fallback = "null", .maximum = 1e9, .none = -1,
+           .flags = CONFIG_NULLABLE),
+    OPTION(REAL, relu_config, negative_slope, .fallback = "0.0", .maximum = 1e9),
+    OPTION(REAL, relu_config, threshold, .fallback = "0.0", .maximum = 1e9),
     OPTIONS_END,
 };
 
-static cornu_status relu_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+/* What is at most the threshold: -slope relu(threshold - x), added to y. */
+static cornu_status add_below(step_builder *b, const relu_config *c, tensor_ref x, tensor_ref *y)
 {
-    (void)l;
-    return emit_activation(b, x[0], (activation){.kind = ACTIVATION_RELU}, y);
+    tensor_ref below;
+    TRY(emit_scale(b, x, -1, c->threshold, &below));
+    TRY(emit_activation(b, below, (activation){.kind = ACTIVATION_RELU}, &below));
+    TRY(emit_scale(b, below, -c->negative_slope, 0, &below));
+    return emit_binary(b, BINARY_ADD, *y, below, y);
 }
 
-static const char *const relu_samples[] = {"7 | {}", "3,4,2 | {}", NULL};
+static cornu_status relu_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    const relu_config *c = l->config;
+    const bool limited = c->max_value >= 0, sloped = c->negative_slope > 0;
+    activation a = {.kind = ACTIVATION_RELU};
+    if (sloped && !limited && c->threshold <= 0) {
+        a = (activation){ACTIVATION_LEAKY_RELU, (float)c->negative_slope};
+        return emit_activation(b, x[0], a, y);
+    }
+    *y = x[0];
+    if (c->threshold > 0)
+        TRY(layer_emit_above(b, x[0], c->threshold, y));
+    if (limited)
+        a = (activation){ACTIVATION_RELU6, (float)c->max_value};
+    if (limited || c->threshold <= 0)
+        TRY(emit_activation(b, *y, a, y));
+    return sloped ? add_below(b, c, x[0], y) : CORNU_OK;
+}
+
+static const char *const relu_samples[] = {
+    "7 | {}",
+    "3,4,2 | {}",
+    "7 | {max_value: 0.4}",
+    "7 | {negative_slope: 0.3}",
+    "7 | {threshold: 0.2}",
+    "3,4,2 | {max_value: 0.4, negative_slope: 0.3}",
+    "3,4,2 | {max_value: 0.4, negative_slope: 0.3, threshold: 0.25}",
+    NULL,
+};
 
 const layer_kind layer_ReLU = {
     .name = "ReLU",
     .base_name = "re_lu",
+    .config_size = sizeof(relu_config),
     .fields = relu_fields,
     .declare = layer_same_shape,
     .emit = relu_emit,

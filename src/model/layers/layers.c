@@ -127,6 +127,25 @@ cornu_status layer_emit_at_most(step_builder *b, tensor_ref x, double number, te
     return emit_activation(b, x, (activation){ACTIVATION_AT_MOST, (float)number}, y);
 }
 
+cornu_status layer_emit_compared(step_builder *b, binary_kind kind, tensor_ref x, double number,
+                                 tensor_ref *y)
+{
+    const float value = (float)number;
+    shape s = {.rank = emit_shape(b, x).rank};
+    tensor_ref constant;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = 1;
+    TRY(emit_constant(b, &s, &value, &constant));
+    return emit_binary(b, kind, x, constant, y);
+}
+
+cornu_status layer_emit_above(step_builder *b, tensor_ref x, double number, tensor_ref *y)
+{
+    tensor_ref above;
+    TRY(layer_emit_compared(b, BINARY_GREATER, x, number, &above));
+    return emit_binary(b, BINARY_KEEP, x, above, y);
+}
+
 cornu_status layer_emit_array(step_builder *b, const number_array *a, tensor_ref x, tensor_ref *y)
 {
     const shape beside = emit_shape(b, x);

@@ -48,6 +48,11 @@ cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, 
 /* y = max(x, number), and y = min(x, number). */
 cornu_status layer_emit_at_least(step_builder *b, tensor_ref x, double number, tensor_ref *y);
 cornu_status layer_emit_at_most(step_builder *b, tensor_ref x, double number, tensor_ref *y);
+/* 1 where x compares so with the number, and 0. */
+cornu_status layer_emit_compared(step_builder *b, binary_kind kind, tensor_ref x, double number,
+                                 tensor_ref *y);
+/* x where it is greater than the number, and elsewhere 0. */
+cornu_status layer_emit_above(step_builder *b, tensor_ref x, double number, tensor_ref *y);
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, layer_call *call);
 
@@ -57,9 +62,10 @@ enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_SIZE_MAX 1000000000.0
 #define LAYER_SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
 
-/* Keras's module of operations, and that of the few that NumPy does not have. */
+/* Keras's modules of operations: of those that NumPy has, of others, and of neural networks. */
 #define OPS_NUMPY "keras.src.ops.numpy"
 #define OPS_MATH "keras.src.ops.math"
+#define OPS_NN "keras.src.ops.nn"
 
 /* The option of an operand that is an array, where it is none of the inputs. */
 #define LAYER_ARRAY(config, field) \

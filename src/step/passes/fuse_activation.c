@@ -46,7 +46,7 @@ cornu_status pass_fuse_activation(plan *p)
     for (int i = p->op_count - 1; i >= 0; i--) {
         const op *o = &p->ops[i];
         if (o->kind != OP_ACTIVATION_FORWARD || o->a.act.kind == ACTIVATION_SOFTMAX ||
-            !activation_from_output(o->a.act.kind) || activation_is_function(o->a.act.kind) ||
+            !activation_from_output(o->a.act.kind) || activation_is_alone(o->a.act.kind) ||
             count_uses(p, o->in[0]) != 1)
             continue;
         op *before = producer(p, o->in[0]);

@@ -59,6 +59,7 @@ typedef vec rule_real;
 #define rule_exp(a) all_exp(a)
 #define rule_exp_fast(a) vec_exp(a)
 #define rule_log(a) vec_log(a)
+#define rule_log1p_unit(a) vec_log1p_unit(a)
 #define rule_exp_negative(a) vec_exp_negative(a)
 #define rule_exp_coarse(a) (vec_expm1_negative(a) + 1.0f)
 #define rule_expm1_negative(a) vec_expm1_negative(a)

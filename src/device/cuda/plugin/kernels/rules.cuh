@@ -18,14 +18,15 @@ typedef float rule_real;
 #define rule_exp(a) expf(a)
 #define rule_exp_fast(a) expf(a)
 #define rule_log(a) logf(a)
+#define rule_log1p_unit(a) log1pf(a)
 #define rule_exp_negative(a) expf(a)
 #define rule_exp_coarse(a) expf(a)
 #define rule_expm1_negative(a) expm1f(a)
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-/* Activations in 32-bit floats, by the rules of device/rules. Functions that are no activations
-   (ELEMENT_FUNCTION) are left out: elementwise.cuh alone applies them. */
+/* Activations in 32-bit floats, by the rules of device/rules. Those that are operations of their
+   own (ACTIVATION_ALONE, ELEMENT_FUNCTION) are left out: elementwise.cuh alone applies them. */
 #include "device/rules/activations.h"
 
 /* NaN for an activation over rows, which no kernel requests. */

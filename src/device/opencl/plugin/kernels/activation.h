@@ -1,6 +1,7 @@
 /* Activations in 32-bit floats, by the rules of device/rules. OpenCL C has all functions that those
-   ask for (tanh, erfc, expm1). Functions that are no activations (ELEMENT_FUNCTION) are left out:
-   they would cost every kernel code and registers, and are applied by elementwise.cl alone. */
+   ask for (tanh, erfc, expm1). Those that are operations of their own (ACTIVATION_ALONE,
+   ELEMENT_FUNCTION) are left out: they would cost every kernel code and registers, and are applied
+   by elementwise.cl alone. */
 #ifndef DEVICE_OPENCL_ACTIVATION_H
 #define DEVICE_OPENCL_ACTIVATION_H
 
