@@ -19,6 +19,14 @@ extern "C" {
    ("alpha" of LeakyReLU: "negative_slope"), else null. "operation" of a layer is Keras's module
    where it has an operation of keras.ops in its place, else null. */
 CORNU_API cornu_status cornu_tables(char **json);
+/* The learning rate that a schedule (a recipe's or Keras's, as text) gives step `step`, from 0. */
+CORNU_API cornu_status cornu_schedule_rate(const char *schedule, int64_t step, double *rate);
+/* The values that an initializer (as text) gives a weight of this shape: values[count], where
+   `count` is the product of shape[rank]. Those of a seed are always the same. CORNU_INVALID where
+   the initializer has none of this shape. */
+CORNU_API cornu_status cornu_initializer_values(const char *initializer, const int64_t *shape,
+                                                int rank, uint64_t seed, float *values,
+                                                int64_t count);
 /* The built-in workloads: their ids, in order; NULL past the end. */
 CORNU_API const char *cornu_workload_name(int index);
 /* The recipe of a built-in workload as YAML. */

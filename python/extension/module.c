@@ -55,6 +55,38 @@ static PyObject *module_devices(PyObject *module, PyObject *unused)
     return list;
 }
 
+static PyObject *module_schedule_rate(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    const char *schedule;
+    long long step;
+    double rate;
+    if (!PyArg_ParseTuple(arguments, "sL", &schedule, &step))
+        return NULL;
+    cornu_status status = cornu_schedule_rate(schedule, step, &rate);
+    return status == CORNU_OK ? PyFloat_FromDouble(rate) : fail(status);
+}
+
+/* initializer_values(initializer, seed, array): fills the array */
+static PyObject *module_initializer_values(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    const char *initializer;
+    unsigned long long seed;
+    PyObject *array;
+    Py_buffer view;
+    int64_t shape[8];
+    if (!PyArg_ParseTuple(arguments, "sKO", &initializer, &seed, &array) ||
+        !get_floats(array, &view, true))
+        return NULL;
+    for (int i = 0; i < view.ndim && i < 8; i++)
+        shape[i] = view.shape[i];
+    cornu_status status = cornu_initializer_values(initializer, shape, view.ndim, seed, view.buf,
+                                                   view.len / (Py_ssize_t)sizeof(float));
+    PyBuffer_Release(&view);
+    return none_or_fail(status);
+}
+
 static PyMethodDef module_methods[] = {
     {"open", module_open, METH_VARARGS, NULL},
     {"parse", module_parse, METH_VARARGS, NULL},
@@ -65,6 +97,8 @@ static PyMethodDef module_methods[] = {
     {"read_image", module_read_image, METH_VARARGS, NULL},
     {"write_png", module_write_png, METH_VARARGS, NULL},
     {"tables", module_tables, METH_NOARGS, NULL},
+    {"schedule_rate", module_schedule_rate, METH_VARARGS, NULL},
+    {"initializer_values", module_initializer_values, METH_VARARGS, NULL},
     {"versions", module_versions, METH_NOARGS, NULL},
     {"devices", module_devices, METH_NOARGS, NULL},
     {"fit_options", module_fit_options, METH_NOARGS, NULL},

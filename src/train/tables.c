@@ -1,10 +1,11 @@
-/* cornu_tables: all names for recipes and scripts, for programs that make classes, help or
-   completion from them. */
+/* All names for recipes and scripts, for programs that make classes, help or completion from them;
+   and what rows of them compute by themselves: a schedule's rates, an initializer's values. */
 #include "model/compile.h"
 #include "model/config.h"
 #include "model/model.h"
 #include "train/callbacks.h"
 #include <cornu/tables.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -33,5 +34,65 @@ cornu_status cornu_tables(char **json)
         }
     cornu_status status = config_print(all, json);
     json_decref(all);
+    return status;
+}
+
+cornu_status cornu_schedule_rate(const char *schedule_text, int64_t step, double *rate)
+{
+    doc *d = NULL;
+    schedule s;
+    if (!schedule_text || !rate || step < 0)
+        return status_fail(CORNU_INVALID,
+                           "cornu_schedule_rate: found no %s; expected a schedule, a step of at "
+                           "least 0 and a place for the rate",
+                           !schedule_text ? "schedule"
+                           : rate         ? "such step"
+                                          : "place");
+    TRY(doc_parse(schedule_text, strlen(schedule_text), "schedule", &d));
+    cornu_status status = schedule_read(d, &s);
+    if (status == CORNU_OK)
+        *rate = schedule_at(&s, step);
+    doc_free(d);
+    return status;
+}
+
+static cornu_status take_shape(const int64_t *sizes, int rank, int64_t count, shape *out)
+{
+    if (rank < 0 || rank > SHAPE_MAX)
+        return status_fail(CORNU_INVALID, "found %d dimensions; expected 0 to %d", rank, SHAPE_MAX);
+    *out = (shape){.rank = rank};
+    for (int i = 0; i < rank; i++) {
+        if (sizes[i] < 1)
+            return status_fail(CORNU_INVALID, "found a dimension of %lld; expected at least 1",
+                               (long long)sizes[i]);
+        out->dim[i] = sizes[i];
+    }
+    if (shape_elements(out) != count)
+        return status_fail(CORNU_INVALID, "found room for %lld values; expected %lld",
+                           (long long)count, (long long)shape_elements(out));
+    return CORNU_OK;
+}
+
+cornu_status cornu_initializer_values(const char *initializer_text, const int64_t *sizes, int rank,
+                                      uint64_t seed, float *values, int64_t count)
+{
+    doc *d = NULL;
+    shape s;
+    initializer i;
+    cornu_status status;
+    if (!initializer_text || !values || (rank > 0 && !sizes))
+        return status_fail(CORNU_INVALID, "cornu_initializer_values: found no %s; expected one",
+                           !initializer_text ? "initializer"
+                           : values          ? "shape"
+                                             : "place for the values");
+    TRY(take_shape(sizes, rank, count, &s));
+    TRY(doc_parse(initializer_text, strlen(initializer_text), "initializer", &d));
+    TRY_GOTO(initializer_read(d, &i));
+    TRY_GOTO(initializer_check(&i, "values", &s));
+    memset(values, 0, (size_t)count * sizeof *values);
+    random_stream r = random_open(seed, RANDOM_INITIALIZE, 0);
+    TRY_GOTO(initializer_fill(&i, &s, &r, values));
+done:
+    doc_free(d);
     return status;
 }

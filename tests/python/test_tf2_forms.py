@@ -219,6 +219,35 @@ def test_a_learning_rate_is_a_variable_and_a_number():
         rate.assign("much")
 
 
+def test_a_schedules_rate_is_that_of_the_next_step_and_is_not_set():
+    schedule = optimizers.schedules.ExponentialDecay(0.5, 10, 0.25)
+    model = network(optimizers.SGD(schedule), "mse")
+    optimizer = model.optimizer
+    assert optimizer.learning_rate == 0.5 and optimizer.iterations == 0
+    model.fit(X, Y, batch_size=len(X), epochs=5, verbose=0)
+    assert optimizer.iterations.numpy() == 5 and f"{optimizer.iterations}" == "5" and range(10)[optimizer.iterations] == 5
+    assert optimizer.learning_rate.numpy() == np.float32(0.25) and schedule(10).numpy() == np.float32(0.125)
+    # as in tf.keras 2, where it is the schedule
+    assert optimizer.learning_rate(optimizer.iterations) == 0.25 and optimizer.learning_rate.decay_steps == 10
+    for change in (lambda: setattr(optimizer, "learning_rate", 0.1), lambda: optimizer.learning_rate.assign(0.1)):
+        with pytest.raises(TypeError, match="SGD: learning_rate: found 0.1 for an optimizer that was made with a schedule"):
+            change()
+    model = network("adam", "mse")
+    with pytest.raises(NotImplementedError, match="Adam: learning_rate: found a schedule for a model that is compiled"):
+        model.optimizer.learning_rate = schedule
+
+
+def test_an_initializer_gives_arrays():
+    made = initializers.RandomUniform(1.0, 2.0)
+    values = made((40, 3))
+    assert values.shape == (40, 3) and values.dtype == np.float32 and values.min() >= 1 and values.max() <= 2
+    assert np.array_equal(values, made((40, 3))) and not np.array_equal(values, initializers.RandomUniform(1.0, 2.0)((40, 3)))
+    with pytest.raises(ValueError, match="found shape .3. for the initializer identity; expected two dimensions"):
+        initializers.Identity()((3,))
+    with pytest.raises(NotImplementedError, match="float16"):
+        made((2,), dtype="float16")
+
+
 def test_metrics_are_losses_too_and_an_unknown_one_is_refused_at_once():
     history = network("sgd", "mse", metrics=["mae", "mse", "MAE", "mean_absolute_error", "accuracy"]).fit(X, Y, verbose=0)
     found = {name: values[0] for name, values in history.history.items()}

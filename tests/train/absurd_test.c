@@ -164,6 +164,8 @@ static void models_may_be_null(void **state)
     expect_status(cornu_model_save(NULL, NULL), CORNU_INVALID);
     expect_status(cornu_model_export_onnx(NULL, NULL, NULL), CORNU_INVALID);
     expect_status(cornu_tables(NULL), CORNU_INVALID);
+    expect_status(cornu_schedule_rate(NULL, 0, NULL), CORNU_INVALID);
+    expect_status(cornu_initializer_values(NULL, NULL, 1, 1, NULL, 1), CORNU_INVALID);
     expect_status(cornu_model_position(NULL, NULL), CORNU_INVALID);
     expect_status(cornu_model_output_info(NULL, NULL), CORNU_INVALID);
     expect_status(cornu_model_class_values(NULL, NULL, 1, NULL), CORNU_INVALID);

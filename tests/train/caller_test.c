@@ -55,6 +55,41 @@ static void tables_name_rows_options_and_defaults(void **state)
     json_decref(all);
 }
 
+static void a_schedule_tells_its_rates(void **state)
+{
+    (void)state;
+    double rate;
+    const char *decay =
+        "{\"class_name\": \"ExponentialDecay\", \"config\": {\"initial_learning_rate\": 0.5, "
+        "\"decay_steps\": 10, \"decay_rate\": 0.5}}";
+    expect_ok(cornu_schedule_rate(decay, 20, &rate));
+    assert_float_equal(rate, 0.125, 1e-12);
+    expect_ok(cornu_schedule_rate("0.25", 7, &rate));
+    assert_float_equal(rate, 0.25, 0);
+    expect_status(cornu_schedule_rate(decay, -1, &rate), CORNU_INVALID);
+    expect_status(cornu_schedule_rate("{sine: {}}", 1, &rate), CORNU_INVALID);
+}
+
+static void an_initializer_tells_its_values(void **state)
+{
+    (void)state;
+    float first[6], again[6], other[6];
+    const int64_t shape[] = {2, 3};
+    expect_ok(cornu_initializer_values("{identity: {gain: 2}}", shape, 2, 1, first, 6));
+    assert_memory_equal(first, ((float[]){2, 0, 0, 0, 2, 0}), sizeof first);
+    expect_ok(cornu_initializer_values("orthogonal", shape, 2, 1, first, 6));
+    expect_ok(cornu_initializer_values("orthogonal", shape, 2, 1, again, 6));
+    expect_ok(cornu_initializer_values("orthogonal", shape, 2, 2, other, 6));
+    assert_memory_equal(first, again, sizeof first);
+    assert_memory_not_equal(first, other, sizeof first);
+    expect_ok(cornu_initializer_values("ones", NULL, 0, 1, first, 1));
+    assert_float_equal(first[0], 1, 0);
+    expect_status(cornu_initializer_values("ones", shape, 2, 1, first, 5), CORNU_INVALID);
+    expect_status(cornu_initializer_values("identity", shape, 1, 1, first, 2), CORNU_INVALID);
+    expect_status(cornu_initializer_values("ones", (int64_t[]){0}, 1, 1, first, 0), CORNU_INVALID);
+    expect_status(cornu_initializer_values("ones", shape, 99, 1, first, 6), CORNU_INVALID);
+}
+
 static const json_t *option_named(const json_t *row, const char *name)
 {
     size_t i;
@@ -270,6 +305,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_name_rows_options_and_defaults),
+        cmocka_unit_test(a_schedule_tells_its_rates),
+        cmocka_unit_test(an_initializer_tells_its_values),
         cmocka_unit_test(an_alias_tells_which_option_it_stands_for),
         cmocka_unit_test(a_layer_takes_the_defaults_that_its_table_tells),
         cmocka_unit_test(a_view_is_the_samples_themselves),

@@ -210,7 +210,7 @@ class LearningRateScheduler(Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         before = self.model.optimizer.learning_rate
-        if not hasattr(before, "__float__"):
+        if self.model.optimizer._has_schedule():
             raise ValueError("LearningRateScheduler: found an optimizer with a schedule of its own; "
                              "expected one with a number as its learning rate")
         rate = self.model.optimizer.learning_rate = self._rate(epoch, float(before))
@@ -394,7 +394,7 @@ class ReduceLROnPlateau(_Native):
 
     def _told(self, epoch: int, line: str) -> str:
         optimizer = self.model.optimizer  # which shows it after the last epoch, too
-        if hasattr(optimizer.learning_rate, "__float__"):
+        if not optimizer._has_schedule():
             optimizer.learning_rate = self.model._rate = max(float(optimizer.learning_rate) * self.factor,
                                                                         self.min_lr)
         return f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {line.rsplit(' ', 1)[1]}.\n"

@@ -1,7 +1,6 @@
 """keras.layers: a class for each row of the library's table."""
 import inspect
 import json
-import random
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,7 @@ from . import _keras_names, activations, initializers
 from ._names import automatic_name
 from ._tensors import KerasTensor, Node, call, is_symbolic
 from ._tf2 import takes
-
-def draw_seed() -> int:
-    """As Keras draws one: from Python's generator, which utils.set_random_seed seeds."""
-    return random.randint(1, int(1e9))
-
+from .initializers import draw_seed
 
 class Alone:
     """The library's model of one layer alone. Its weights are drawn when one is asked for."""

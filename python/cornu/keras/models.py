@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,7 @@ class Model(GraphNetwork):
         if not several:
             metrics = [metrics] if isinstance(metrics, str) else _flat(metrics or [])
         self.optimizer = optimizers_module.get(optimizer)
+        self.optimizer._trains = weakref.ref(self)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer),
                     "loss": _each(loss, lambda one: None if one is None else plain(losses_module.get(one))),
@@ -515,8 +517,7 @@ class Model(GraphNetwork):
 
     def _given_rate(self) -> float | None:
         """None: a schedule."""
-        rate = getattr(self.optimizer, "learning_rate", None)
-        return float(rate) if hasattr(rate, "__float__") else None
+        return None if self.optimizer is None or self.optimizer._has_schedule() else float(self.optimizer.learning_rate)
 
     # ---- files
 

@@ -50,6 +50,11 @@ for name, (given, mean, spread, farthest) in others.items():
 for name, initializer, shape in (("wide", "identity", (3, 4)), ("high", initializers.Identity(gain=2.5), (4, 3))):
     model = keras.Sequential([keras.Input(shape[:1]), layers.Dense(shape[1], kernel_initializer=initializer)])
     results[f"identity, {name}"] = model.get_weights()
+constant = initializers.Constant(0.5)
+results["called"] = [constant((2, 3)), initializers.Identity(3.0)(shape=(2, 2)), initializers.Ones()((4,), dtype="float32")]
+orthogonal = initializers.Orthogonal(seed=1)
+drawn = np.array(orthogonal((4, 6)))
+results["drawn"] = {"orthogonal": drawn @ drawn.T, "again the same": bool(np.array_equal(drawn, orthogonal((4, 6))))}
 results["names"] = [type(initializers.get(name)).__name__ for name in (
     "orthogonal", "Orthogonal", "identity", "truncated_normal", "random_uniform", "variance_scaling", "lecun_uniform")]
 results["other names"] = [initializers.OrthogonalInitializer.__name__, initializers.IdentityInitializer(2.0).gain]

@@ -25,6 +25,9 @@ for name, rate in rates.items():
         model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(2, kernel_initializer="ones")])
         model.compile(optimizer, loss="mse")
         history = model.fit(x, y, batch_size=16, epochs=3, shuffle=False, verbose=0)
-        results[f"{name}, {type(optimizer).__name__}"] = {**history.history, "weights": model.get_weights()}
+        results[f"{name}, {type(optimizer).__name__}"] = {
+            **history.history, "weights": model.get_weights(), "steps": int(optimizer.iterations.numpy()),
+            "rate": float(model.optimizer.learning_rate)}
+    results[f"{name}'s rates"] = [float(rate(step)) for step in range(30)]
     config = schedules.serialize(rate)["config"]
     results[f"{name}'s configuration"] = {key: value for key, value in config.items() if key != "name"}

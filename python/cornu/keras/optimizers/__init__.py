@@ -1,9 +1,7 @@
 """keras.optimizers."""
 import math
-import numbers
 import warnings
-
-import numpy as np
+import weakref
 
 from ... import _tables
 from ..._missing import missing
@@ -11,62 +9,10 @@ from ..._tables import KWARGS, Configured, Option, make_classes, names_of, optio
 from .. import _keras_names
 from .._tf2 import takes
 from . import schedules
+from ._scalar import Rate, ScheduledRate, Steps
 from .schedules import LearningRateSchedule
 
 _OLD = ("jit_compile", "is_legacy_optimizer")
-
-
-class Rate:
-    """An optimizer's learning rate as it is now: a number, and as Keras's variable it has assign, numpy and value."""
-
-    name, shape, ndim, dtype, trainable = "learning_rate", (), 0, "float32", False
-
-    def __init__(self, optimizer: "Optimizer"):
-        self._optimizer = optimizer
-
-    def __float__(self) -> float:
-        return float(self._optimizer._config["learning_rate"])
-
-    def assign(self, value) -> "Rate":
-        """Set it, as optimizer.learning_rate = value does."""
-        self._optimizer.learning_rate = float(value)
-        return self
-
-    def assign_add(self, value) -> "Rate":
-        """Raise it by value."""
-        return self.assign(float(self) + float(value))
-
-    def assign_sub(self, value) -> "Rate":
-        """Lower it by value."""
-        return self.assign(float(self) - float(value))
-
-    def numpy(self) -> np.float32:
-        """As a NumPy number."""
-        return np.float32(float(self))
-
-    @property
-    def value(self) -> "Rate":
-        """The rate itself; in tf.keras 2 value() is called."""
-        return self
-
-    def __call__(self) -> "Rate":
-        return self
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(float(self), dtype)
-
-
-def _as_float(name: str):
-    def operation(self, *others):
-        return getattr(float(self), name)(*(float(other) if isinstance(other, Rate) else other for other in others))
-
-    return operation
-
-
-for _name in ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs round trunc "
-              "int bool eq ne lt le gt ge hash repr str format").split():
-    setattr(Rate, f"__{_name}__", _as_float(f"__{_name}__"))
-numbers.Real.register(Rate)
 
 
 class Optimizer(Configured):
@@ -88,12 +34,13 @@ class Optimizer(Configured):
                 warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning,
                               stacklevel=2)
         decay = kwargs.pop("decay", None)
+        self._trains = lambda: None  # the model that it was compiled with last
         super().__init__(*args, **kwargs)
         self.learning_rate = self._config["learning_rate"]
         if decay is not None:
             self._decay(decay)
             warnings.warn(f"{owner}: decay is of Keras 2; " + (
-                f"the learning rate is {self.learning_rate!r}" if decay else "0 is without effect"),
+                f"the learning rate is {self._config['learning_rate']!r}" if decay else "0 is without effect"),
                           DeprecationWarning, stacklevel=2)
 
     def _decay(self, decay) -> None:
@@ -116,18 +63,35 @@ class Optimizer(Configured):
         return optimizer
 
     @property
-    def learning_rate(self):
-        """A number or a schedule. A number that is set during training (also by assign) takes effect at the next step."""
-        rate = self._config["learning_rate"]
-        return Rate(self) if hasattr(rate, "__float__") else rate
+    def iterations(self) -> Steps:
+        """The number of steps that it has taken."""
+        return Steps(self)
+
+    def _has_schedule(self) -> bool:
+        return isinstance(self._config["learning_rate"], LearningRateSchedule)
+
+    @property
+    def learning_rate(self) -> Rate:
+        """The rate of the next step: a number. One that is set during training (also by assign) takes effect at the next step;
+        that of a schedule cannot be set."""
+        return ScheduledRate(self) if self._has_schedule() else Rate(self)
 
     @learning_rate.setter
     def learning_rate(self, rate) -> None:
+        owner = type(self).__name__
+        if isinstance(rate, ScheduledRate):
+            rate = rate._schedule
         if isinstance(rate, dict):
             rate = schedules.deserialize(rate)
         if isinstance(rate, bool) or not isinstance(rate, LearningRateSchedule) and not hasattr(rate, "__float__"):
-            raise TypeError(f"{type(self).__name__}: learning_rate: found {rate!r}; expected a number or a schedule of "
+            raise TypeError(f"{owner}: learning_rate: found {rate!r}; expected a number or a schedule of "
                             f"keras.optimizers.schedules")
+        if self._has_schedule() and not isinstance(rate, LearningRateSchedule):
+            raise TypeError(f"{owner}: learning_rate: found {rate!r} for an optimizer that was made with a schedule, "
+                            f"{self._config['learning_rate']!r}, as Keras refuses it, too; expected no change")
+        if isinstance(rate, LearningRateSchedule) and self._trains() is not None and rate is not self._config["learning_rate"]:
+            raise NotImplementedError(f"{owner}: learning_rate: found a schedule for a model that is compiled, which is not in "
+                                      f"cornu; give an optimizer with the schedule to compile()")
         self._config["learning_rate"] = float(rate) if isinstance(rate, Rate) else rate
 
     lr = learning_rate  # as Keras 2 calls it

@@ -1,13 +1,19 @@
 """keras.optimizers.schedules: learning rates by step."""
-from ... import _tables
+import json
+
+from ... import _cornu, _tables
 from ..._missing import missing
 from ..._tables import Configured, make_classes, names_of, plain
 from .. import _keras_names
 from .._tf2 import takes
+from ._scalar import Fixed
 
 
 class LearningRateSchedule(Configured):
-    """Base of all schedules."""
+    """Base of all schedules. Called with the number of a step, from 0, it gives that step's rate."""
+
+    def __call__(self, step) -> Fixed:
+        return Fixed(_cornu.schedule_rate(json.dumps(plain(self)), int(step)))
 
 
 __all__ = make_classes("schedules", LearningRateSchedule, __name__, globals())
