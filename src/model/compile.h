@@ -45,6 +45,8 @@ typedef struct optimizer {
 #include "model/optimizers.def"
     double clipnorm, global_clipnorm; /* 0: none; per variable, over all */
     double clipvalue;                 /* 0: none */
+    double loss_scale_factor; /* 0: none. Keras divides the gradients by it again; in float32 both
+                                 cancel, and cornu does neither */
 } optimizer;
 
 typedef struct optimizer_slot {

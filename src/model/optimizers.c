@@ -263,8 +263,7 @@ json_t *schedule_table(void)
 #define COMMON                                                                                  \
     POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(clipvalue), POSITIVE_OR_NONE(global_clipnorm), \
         OPTION_NEUTRAL("use_ema", "false"), OPTION_IGNORED("ema_momentum"),                     \
-        OPTION_NEUTRAL("ema_overwrite_frequency", "null"),                                      \
-        OPTION_NEUTRAL("loss_scale_factor", "null"),                                            \
+        OPTION_NEUTRAL("ema_overwrite_frequency", "null"), POSITIVE_OR_NONE(loss_scale_factor), \
         OPTION_NEUTRAL("gradient_accumulation_steps", "null"), OPTION_IGNORED("name"),          \
         OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer"), OPTIONS_END
 

@@ -23,6 +23,7 @@ chosen = [
     optimizers.Ftrl(0.05, initial_accumulator_value=0.2, l1_regularization_strength=0.02, l2_regularization_strength=0.1,
                     l2_shrinkage_regularization_strength=0.05, beta=0.3),
     optimizers.Ftrl(learning_rate=0.05, learning_rate_power=-0.3, l1_regularization_strength=0.1, weight_decay=0.1),
+    optimizers.Adam(0.01, clipnorm=0.3, loss_scale_factor=1024.0),
 ]
 first = [rng.normal(0, 0.4, shape) for shape in ((8, 2), (2,))]
 
@@ -34,5 +35,5 @@ for number, optimizer in enumerate(chosen):
     history = model.fit(x, y, batch_size=16, epochs=3, shuffle=False, verbose=0)
     results[f"case {number}"] = {"loss": history.history["loss"], "weights": model.get_weights()}
     config = model.optimizer.get_config()
-    for key in ("learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm"):
+    for key in ("learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor"):
         results[f"case {number}"][key] = config[key]
