@@ -129,6 +129,8 @@ static const struct {
     {COMPILE("{optimizer: sgd}"), "compile: loss is missing"},
     {COMPILE("sgd"), "compile: found \"sgd\"; expected a map"},
     {COMPILE("{optimizer: sgdd, loss: mse}"), "unknown optimizer \"sgdd\"; did you mean sgd?"},
+    {COMPILE("{optimizer: muon, loss: mse}"),
+     "unknown optimizer \"muon\", which Keras has and cornu has not"},
     {COMPILE("{optimizer: sgd, loss: cross}"), "compile.loss: unknown loss \"cross\"; cornu has"},
     {COMPILE("{optimizer: sgd, los: mse}"), "compile.los: unknown option|(did you mean loss?)"},
     {COMPILE("{optimizer: {sgd: {lr: 1}}, loss: mse}"),
