@@ -130,7 +130,7 @@ step_asan() {
 step_asan-python() {
     need_python || return
     LD_PRELOAD=$("${CC:-cc}" -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
-        run_python_tests asan -k 'not leave_no_memory and not two_processes and not after_a_fork'
+        run_python_tests asan -k 'not leave_no_memory and not two_processes and not fork'
 }
 
 step_tsan() {
