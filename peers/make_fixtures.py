@@ -424,6 +424,9 @@ def activation_cases():
     yield "in_layers", (5, 4, 3), lambda x: L.Dense(5, activation="mish")(L.Conv2D(4, 3, activation="selu")(x))
     yield "relu", (4, 5), beside(*(L.ReLU(**options) for options in RELU_OPTIONS))
     yield "operations", (4, 5), beside(*(lambda x, f=getattr(ops, name), o=o: f(x, **o) for name, o in OPERATIONS))
+    yield "prelu", (4, 3), lambda x: L.PReLU(shared_axes=[1])(L.PReLU("he_normal")(L.Dense(5)(x)))
+    yield "prelu_of_channels", (4, 3, 2), lambda x: L.PReLU(shared_axes=[1, 2])(L.Conv2D(3, 2)(x))
+    yield "softmax", (2, 3, 4), beside(*(L.Softmax(axis) for axis in (1, 2, [1, 2], [3, 1])))
     yield "glu", (4, 3), lambda x: ops.glu(ops.glu(L.Dense(4)(x), axis=1))
 
 

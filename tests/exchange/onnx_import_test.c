@@ -61,6 +61,7 @@ static bool is_written_alone(const layer_kind *kind, const char *sample)
 {
     if (strcmp(kind->name, "GetItem") == 0 || strcmp(kind->name, "Transpose") == 0 ||
         strcmp(kind->name, "Permute") == 0 ||
+        (strcmp(kind->name, "Softmax") == 0 && strstr(sample, "axis")) ||
         (strcmp(kind->name, "Matmul") == 0 && strncmp(sample, "2,4,4", 5) == 0))
         return true;
     return strcmp(kind->name, "Dot") == 0 &&
@@ -329,8 +330,27 @@ static void what_is_no_network_of_known_operators_is_refused_by_its_node(void **
     add(g, "MatMul", "x", "x", "y");
     must_refuse(g, "y (MatMul): found x of 2 dimensions");
     g = graph_of(image, 3);
+    onnx_node_int(g, add(g, "Softmax", "x", NULL, "y"), "axis", 0);
+    must_refuse(g, "axis: found 0, of opset 17; expected that of the channels");
+}
+
+static void a_softmax_goes_along_its_axis(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {2, 3, 4};
+    onnx_graph *g = graph_of(rows, 3);
+    cornu_model *m;
+    char *config;
     onnx_node_int(g, add(g, "Softmax", "x", NULL, "y"), "axis", 1);
-    must_refuse(g, "axis: found 1, of opset 17; expected that of the channels");
+    onnx_graph_output(g, "y", ONNX_FLOAT, rows, 3);
+    expect_ok(onnx_graph_write(g, scratch_path("g.onnx")));
+    onnx_graph_free(g);
+    expect_ok(cornu_model_open(scratch_path("g.onnx"), &m));
+    expect_ok(cornu_model_config(m, &config));
+    assert_non_null(strstr(config, "Softmax"));
+    assert_non_null(strstr(config, "\"axis\": 1"));
+    cornu_free(config);
+    cornu_model_close(m);
 }
 
 static void constants_that_do_not_fit_are_refused(void **state)
@@ -568,6 +588,7 @@ int main(void)
         TEST(several_inputs_and_outputs_come_back),
         TEST(an_input_that_nothing_reads_comes_back),
         TEST(names_of_inputs_and_outputs_differ),
+        TEST(a_softmax_goes_along_its_axis),
         TEST(what_is_no_network_of_known_operators_is_refused_by_its_node),
         TEST(constants_that_do_not_fit_are_refused),
         TEST(weights_are_at_most_four_times_the_file),

@@ -72,7 +72,6 @@ static void slips_get_the_name_that_was_meant_and_other_names_none(void **state)
         {"PolynomialDecay", NULL},
         {"class_weight", NULL},
         {"initial_epoch", NULL},
-        {"PReLU", NULL},
         {"Conv3D", NULL},
         {"MaxPooling3D", NULL},
         {"log_softmax", NULL},

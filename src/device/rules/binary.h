@@ -38,6 +38,10 @@ BINARY_RULE(maximum, rule_select(a > b, a, rule_select(b >= a, b, a + b)),
             rule_select(a >= b, dy, rule_all(0)), rule_select(a >= b, rule_all(0), dy))
 BINARY_RULE(minimum, rule_select(a < b, a, rule_select(b <= a, b, a + b)),
             rule_select(a <= b, dy, rule_all(0)), rule_select(a <= b, rule_all(0), dy))
+/* The slope is 0 where a is, as in TensorFlow for Keras's PReLU. */
+BINARY_RULE(prelu, rule_select(a > 0, a, (a * b)),
+            rule_select(a > 0, dy, rule_select(a < 0, (b * dy), rule_all(0))),
+            rule_select(a < 0, (a * dy), rule_all(0)))
 BINARY_RULE(keep, rule_select(b != rule_all(0), a, rule_all(0)),
             rule_select(b != rule_all(0), dy, rule_all(0)), rule_all(0))
 

@@ -106,6 +106,10 @@ static cornu_status import_softmax(onnx_import *im)
     const bool some = axis > 0 && axis < rank - 1 && (im->x.order != ORDER_FIRST || axis == 1);
     if (flattens && some)
         return add_flattened_softmax(im, axis);
+    if (!flattens && im->x.order == ORDER_PLAIN && axis > 0 && axis < last) {
+        TRY(onnx_add_layer(im, "Softmax", "{axis: %lld}", (long long)axis));
+        return onnx_done(im);
+    }
     if (axis != last || (flattens && im->x.order == ORDER_FIRST))
         return onnx_import_fail(im,
                                 "axis: found %lld, of opset %lld; expected that of the channels",
@@ -539,6 +543,35 @@ static cornu_status import_layer_norm(onnx_import *im)
     return add_sources(im, center ? 2 : 1);
 }
 
+/* Slopes below 0: a constant that ends at the input's last dimension, and 1 where it is repeated.
+   Of an image with its channels first, one for each channel. */
+static cornu_status import_prelu(onnx_import *im)
+{
+    const char *name = onnx_input_name(node(im), 1);
+    const Onnx__TensorProto *t = onnx_constant_of(im, name);
+    const bool first = im->x.order == ORDER_FIRST;
+    const shape *s = &im->x.shape;
+    char axes[SHAPE_MAX * 4] = "";
+    bool fits = onnx_floats(t) > 0 && keeps_rank(im, t) && (first || im->x.order == ORDER_PLAIN);
+    for (int i = 0; fits && i < s->rank; i++) { /* in the file's order */
+        const int from_end = s->rank - i, own = first ? (i == 0 ? s->rank : i) : i + 1;
+        const int64_t n = from_end > (int)t->n_dims ? 1 : t->dims[(int)t->n_dims - from_end];
+        fits = n == 1 || (n == s->dim[own - 1] && (!first || i == 0));
+        if (n == 1)
+            snprintf(axes + strlen(axes), sizeof axes - strlen(axes), "%s%d", *axes ? ", " : "",
+                     own);
+    }
+    fits = fits && ((int)t->n_dims <= s->rank || t->dims[0] == 1);
+    if (!fits)
+        return onnx_import_fail(im,
+                                "%.200s: found no constant of slopes for the input's %s; expected "
+                                "one",
+                                name, first ? "channels" : "elements");
+    TRY(onnx_add_layer(im, "PReLU", "{shared_axes: [%s]}", axes));
+    TRY(onnx_add_source(im, 0, t, WEIGHT_SAME));
+    return onnx_done(im);
+}
+
 /* ---- the table ---------------------------------------------------------------------------- */
 
 typedef struct operator_row {
@@ -586,6 +619,7 @@ static const operator_row operators[] = {
     {"Mul", import_arithmetic},
     {"Neg", onnx_import_function},
     {"Not", onnx_import_not},
+    {"PRelu", import_prelu},
     {"Pad", import_pad},
     {"Pow", import_power},
     {"Reciprocal", onnx_import_function},

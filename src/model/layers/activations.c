@@ -163,31 +163,146 @@ const layer_kind layer_ELU = {
     .samples = elu_samples,
 };
 
-/* Softmax over the last dimension: y = exp(x) / sum(exp(x)). */
-typedef struct softmax_config {
-    int64_t axis;
-} softmax_config;
+/* PReLU: y = x where x > 0, else alpha x, with a weight alpha for each element of a sample, or one
+   for all along the shared axes. */
+typedef struct prelu_config {
+    initializer alpha_initializer;
+    int_list shared_axes;
+} prelu_config;
 
-static const config_field softmax_fields[] = {
-    OPTION(AXIS, softmax_config, axis, .fallback = "-1"),
+static const config_field prelu_fields[] = {
+    OPTION(INITIALIZER, prelu_config, alpha_initializer, .fallback = "Zeros"),
+    OPTION_NEUTRAL("alpha_regularizer", "null"),
+    OPTION_NEUTRAL("alpha_constraint", "null"),
+    OPTION(INTS, prelu_config, shared_axes, .fallback = "null", .flags = CONFIG_NULLABLE),
     OPTIONS_END,
 };
 
+static cornu_status prelu_declare(layer *l, layer_call *call)
+{
+    prelu_config *c = l->config;
+    shape alpha = call->in[0];
+    char shown[128];
+    c->shared_axes.one = false; /* as Keras writes it */
+    for (int i = 0; i < c->shared_axes.count; i++) {
+        const int64_t axis = c->shared_axes.value[i];
+        if (axis < 1 || axis > alpha.rank)
+            return status_fail(CORNU_INVALID,
+                               "shared_axes: found %lld for input %s; expected 1 to %d",
+                               (long long)axis, shape_show(&call->in[0], true, shown), alpha.rank);
+        alpha.dim[axis - 1] = 1;
+    }
+    layer_weight(call, "alpha", alpha, c->alpha_initializer, true);
+    return layer_same_shape(l, call);
+}
+
+static cornu_status prelu_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    (void)l;
+    return emit_binary(b, BINARY_PRELU, x[0], emit_weight(b, 0), y);
+}
+
+static const char *const prelu_samples[] = {
+    "7 | {}",
+    "3,4,2 | {alpha_initializer: {constant: 0.25}}",
+    "3,4,2 | {shared_axes: [1, 2]}",
+    "3,4 | {shared_axes: 2}",
+    NULL,
+};
+
+const layer_kind layer_PReLU = {
+    .name = "PReLU",
+    .base_name = "p_re_lu",
+    .config_size = sizeof(prelu_config),
+    .fields = prelu_fields,
+    .declare = prelu_declare,
+    .emit = prelu_emit,
+    .samples = prelu_samples,
+};
+
+/* Softmax over an axis, or over several as if they were one: y = exp(x) / sum(exp(x)). */
+typedef struct softmax_config {
+    int_list axis;
+} softmax_config;
+
+static const config_field softmax_fields[] = {
+    OPTION(INTS, softmax_config, axis, .fallback = "-1"),
+    OPTIONS_END,
+};
+
+/* An order of dimensions, from 1, that has those of the axes last; *kept: the number of others. */
+static cornu_status softmax_order(const softmax_config *c, const shape *in, int order[SHAPE_MAX],
+                                  int *kept)
+{
+    bool along[SHAPE_MAX] = {false};
+    char shown[128];
+    int count = 0;
+    for (int i = 0; i < c->axis.count; i++) {
+        int axis = 0;
+        TRY(layer_axis("axis", c->axis.value[i], in, &axis));
+        if (along[axis - 1])
+            return status_fail(CORNU_INVALID, "found axis %d of input %s twice; expected each once",
+                               axis, shape_show(in, true, shown));
+        along[axis - 1] = true;
+    }
+    *kept = in->rank - c->axis.count;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < in->rank; i++)
+            if (along[i] == last)
+                order[count++] = i + 1;
+    if (c->axis.count > 0)
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found no axis for input %s; expected at least one",
+                       shape_show(in, true, shown));
+}
+
 static cornu_status softmax_declare(layer *l, layer_call *call)
 {
-    softmax_config *c = l->config;
-    TRY(layer_wants_last_axis(call, c->axis));
+    int order[SHAPE_MAX], kept;
+    TRY(softmax_order(l->config, &call->in[0], order, &kept));
     return layer_same_shape(l, call);
+}
+
+/* The dimension order[i] of x is dimension i + 1 of y, or the other way round. */
+static cornu_status softmax_moved(step_builder *b, tensor_ref x, const int order[SHAPE_MAX],
+                                  bool back, tensor_ref *y)
+{
+    const int rank = emit_shape(b, x).rank;
+    int opposite[SHAPE_MAX];
+    bool moves = false;
+    for (int i = 0; i < rank; i++) {
+        opposite[order[i] - 1] = i + 1;
+        moves |= order[i] != i + 1;
+    }
+    *y = x;
+    return moves ? emit_transpose(b, x, back ? opposite : order, y) : CORNU_OK;
 }
 
 static cornu_status softmax_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                  tensor_ref *y)
 {
-    (void)l;
-    return emit_activation(b, x[0], (activation){.kind = ACTIVATION_SOFTMAX}, y);
+    const shape in = emit_shape(b, x[0]);
+    int order[SHAPE_MAX], kept;
+    TRY(softmax_order(l->config, &in, order, &kept));
+    TRY(softmax_moved(b, x[0], order, false, y));
+    const shape moved = emit_shape(b, *y);
+    shape rows = {.rank = kept + 1, .dim = {1, 1, 1, 1, 1}};
+    for (int i = 0; i < moved.rank; i++)
+        rows.dim[i < kept ? i : kept] *= moved.dim[i];
+    TRY(emit_reshape(b, *y, &rows, y));
+    TRY(emit_activation(b, *y, (activation){.kind = ACTIVATION_SOFTMAX}, y));
+    TRY(emit_reshape(b, *y, &moved, y));
+    return softmax_moved(b, *y, order, true, y);
 }
 
-static const char *const softmax_samples[] = {"6 | {}", "2,3,5 | {}", NULL};
+static const char *const softmax_samples[] = {
+    "6 | {}",
+    "2,3,5 | {}",
+    "2,3,5 | {axis: 1}",
+    "2,3,5 | {axis: [2, 3]}",
+    "2,3,5 | {axis: [-1, 1]}",
+    NULL,
+};
 
 const layer_kind layer_Softmax = {
     .name = "Softmax",

@@ -6,7 +6,7 @@ rng = np.random.default_rng(5)
 x, y = rng.normal(0, 1, (48, 10)).astype("float32"), rng.random((48, 6)).astype("float32")
 kinds = {
     "relu": layers.ReLU(), "leaky": layers.LeakyReLU(negative_slope=0.2), "elu": layers.ELU(alpha=0.7),
-    "softmax": layers.Softmax(), "named": layers.Activation("tanh"), "function": layers.Activation(activations.gelu),
+    "softmax": layers.Softmax(), "prelu": layers.PReLU(), "one slope": layers.PReLU("ones", shared_axes=[1]), "named": layers.Activation("tanh"), "function": layers.Activation(activations.gelu),
 }
 for number, options in enumerate(({"max_value": 1.0}, {"threshold": 0.3}, {"negative_slope": 0.1},
                                   {"max_value": 1.0, "negative_slope": 0.1, "threshold": 0.3})):
