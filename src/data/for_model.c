@@ -114,18 +114,33 @@ static bool is_hinge(loss_id id)
     return id == LOSS_HINGE || id == LOSS_SQUARED_HINGE;
 }
 
+/* The hinge loss among an output's loss and metrics; LOSS_COUNT: none. */
+static loss_id find_hinge(const cornu_model *model, int output)
+{
+    const model_output *o = &model->outputs[output];
+    if (o->has_loss && is_hinge(o->loss.id))
+        return o->loss.id;
+    for (int i = 0; i < model->metric_count; i++) {
+        const metric *m = &model->metrics[i];
+        const metric_kind *k = metric_kind_of(m->id);
+        if (m->output == output && !m->of_loss && k->of_loss && is_hinge(k->loss))
+            return k->loss;
+    }
+    return LOSS_COUNT;
+}
+
 /* Keras reads a target 0 of a hinge loss as -1 where all of a batch's are 0 or 1. So that no sample
    depends on the others of its batch, all samples' must be. `count` targets of each `row` of y,
    from `first` on. */
 static cornu_status check_hinge(const cornu_model *model, int output, const sample_block *block,
                                 int64_t row, int64_t first, int64_t count, const char *what)
 {
-    const model_output *o = &model->outputs[output];
+    const loss_id hinge = find_hinge(model, output);
     const float *values = block->y_type == SAMPLE_F32 ? block->y : NULL;
     const int32_t *numbers = block->y_type == SAMPLE_I32 ? block->y : NULL;
     int64_t zero = -1, other = -1;
     double found = 0;
-    if (!o->has_loss || !is_hinge(o->loss.id))
+    if (hinge == LOSS_COUNT)
         return CORNU_OK;
     for (int64_t i = 0; i < block->count * count && (zero < 0 || other < 0); i++) {
         const int64_t at = i / count * row + first + i % count;
@@ -140,10 +155,10 @@ static cornu_status check_hinge(const cornu_model *model, int output, const samp
     if (zero < 0 || other < 0)
         return CORNU_OK;
     return status_fail(CORNU_INVALID,
-                       "%s: found the target 0 in sample %jd and %g in sample %jd; the loss %s "
+                       "%s: found the target 0 in sample %jd and %g in sample %jd; %s "
                        "expects 0 and 1, or -1 and 1",
                        what, (intmax_t)(zero / row), found, (intmax_t)(other / row),
-                       loss_kind_of(o->loss.id)->name);
+                       loss_kind_of(hinge)->name);
 }
 
 static cornu_status check_values(const sample_block *block, const char *what)
@@ -276,7 +291,7 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
         return check_class(model, block, 1, outputs == 1 ? 2 : outputs, what);
     if (shape_elements(&block->y_shape) != shape_elements(output))
         return status_fail(CORNU_INVALID,
-                           "%s: found targets of shape %s; the model's output and the loss %s "
+                           "%s: found targets of shape %s; the model's output and %s "
                            "expect %s",
                            what, shape_show(&block->y_shape, false, found), taken->name,
                            shape_show(output, false, expected));

@@ -4,7 +4,7 @@
 
 typedef struct row_view {
     const float *output, *target;
-    const float *reals; /* [ROW_REALS] of a loss */
+    const float *reals; /* [ROW_REALS] of the options */
     float *gradient;    /* NULL: not needed */
     int64_t n;
 } row_view;
@@ -70,8 +70,6 @@ typedef int64_t row_index;
 #define row_first_target(r) first_largest((r)->target, (r)->n)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) ((double)(a) / (double)(b))
-#define row_metric_of(a) (a)
-#define row_read_only(r) ((row_view){.output = (r)->output, .target = (r)->target, .n = (r)->n})
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"
 
@@ -95,12 +93,13 @@ typedef double metric_rule(const row_view *r, int64_t k);
     LOSS_ROW(id##_logits, loss_##rule##_logits)
 #include "model/losses.def"
 
-#define METRIC(id, name, class_name, sparse, has_k, rule)                                         \
-    static double id##_metric_row(const float *output, const float *target, int64_t n, int64_t k) \
-    {                                                                                             \
-        metric_rule *const apply = metric_##rule;                                                 \
-        const row_view r = {.output = output, .target = target, .n = n};                          \
-        return apply(&r, k);                                                                      \
+#define SUM(id, rule)                                                                    \
+    static double id##_sum_row(const float *output, const float *target, int64_t n,      \
+                               const float *reals, int64_t k)                            \
+    {                                                                                    \
+        metric_rule *const apply = metric_##rule;                                        \
+        const row_view r = {.output = output, .target = target, .reals = reals, .n = n}; \
+        return apply(&r, k);                                                             \
     }
 #include "model/metrics.def"
 
@@ -114,13 +113,13 @@ loss_row *loss_row_of(loss_id id, bool logits)
     return rows[id][logits];
 }
 
-metric_row *metric_row_of(metric_id id)
+sum_row *sum_row_of(row_sum sum)
 {
-    static metric_row *const rows[METRIC_COUNT] = {
-#define METRIC(id, ...) [METRIC_##id] = id##_metric_row,
+    static sum_row *const rows[SUM_COUNT] = {
+#define SUM(id, rule) [SUM_##id] = id##_sum_row,
 #include "model/metrics.def"
     };
-    return rows[id];
+    return rows[sum];
 }
 
 void softmax_row(const float *x, float *y, int64_t n)

@@ -11,12 +11,13 @@
    target: [n], or [1] (the class number) where the loss is sparse; reals: the options' numbers. */
 typedef double loss_row(const float *output, const float *target, int64_t n, const float *reals,
                         float *grad);
-/* A row's contribution to a metric, usually 0 or 1; target as above. */
-typedef double metric_row(const float *output, const float *target, int64_t n, int64_t k);
+/* What a row adds to a sum of a metric, usually 0 or 1; target as above. */
+typedef double sum_row(const float *output, const float *target, int64_t n, const float *reals,
+                       int64_t k);
 
 /* logits: the form on logits, NULL where the loss has none. */
 loss_row *loss_row_of(loss_id id, bool logits);
-metric_row *metric_row_of(metric_id id);
+sum_row *sum_row_of(row_sum sum);
 
 /* y = act(x), one element (not softmax) */
 double activate_element(activation act, double x);

@@ -129,7 +129,7 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
         TRY(add_entry(e, "class_names", checkpoint_class_names(m), ENTRY_BYTES_MAX));
     if (m->training.data_name || m->training.data_path)
         TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
-    TRY(add_entry(e, "position", position_to_json(&m->training.position, m->metric_count),
+    TRY(add_entry(e, "position", position_to_json(&m->training.position, m->sum_count),
                   ENTRY_BYTES_MAX));
     if (!model_slots_fit(m))
         TRY(add_entry(e, "slots", json_string(CHECKPOINT_NO_SLOTS), ENTRY_BYTES_MAX));
@@ -488,8 +488,7 @@ static cornu_status read_position(const tensor_file *f, cornu_model *m)
 {
     json_t *object;
     TRY(entry_json(f, "position", &object));
-    cornu_status status =
-        position_from_json(object, m->metric_count, f->path, &m->training.position);
+    cornu_status status = position_from_json(object, m->sum_count, f->path, &m->training.position);
     json_decref(object);
     TRY(status);
     TRY(entry_json(f, "callbacks", &m->training.callback_state));
@@ -667,7 +666,7 @@ static int64_t *counter_of(const position *p, const counter *c)
     return (int64_t *)(void *)((char *)(uintptr_t)p + c->offset);
 }
 
-json_t *position_to_json(const position *p, int metric_count)
+json_t *position_to_json(const position *p, int sum_count)
 {
     char seed[32]; /* JSON readers keep only 53 bits of a number */
     snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
@@ -675,7 +674,7 @@ json_t *position_to_json(const position *p, int metric_count)
     json_object_set_new(object, "seed", json_string(seed));
     for (int i = 0; i < COUNTERS; i++)
         json_object_set_new(object, counters[i].key, json_integer(*counter_of(p, &counters[i])));
-    for (int i = 0; i <= metric_count; i++)
+    for (int i = 0; i <= sum_count; i++)
         json_array_append_new(totals, exact_to_json(p->totals[i]));
     json_object_set_new(object, "totals", totals);
     json_object_set_new(object, "learning_rate_factor", exact_to_json(p->learning_rate_factor));
@@ -704,7 +703,7 @@ static cornu_status read_seed(const json_t *object, const char *path, uint64_t *
                                           : fail_key(path, "seed", "a whole number as a string");
 }
 
-cornu_status position_from_json(const json_t *object, int metric_count, const char *path,
+cornu_status position_from_json(const json_t *object, int sum_count, const char *path,
                                 position *out)
 {
     position p = {0};
@@ -723,9 +722,9 @@ cornu_status position_from_json(const json_t *object, int metric_count, const ch
         p.epoch > INT32_MAX || p.step > INT32_MAX)
         return fail_key(path, "batch, epoch, step", "numbers below 2^31");
     const json_t *totals = json_object_get(object, "totals");
-    if (json_array_size(totals) != (size_t)metric_count + 1)
-        return fail_key(path, "totals", "one sum for the loss and one for each metric");
-    for (int i = 0; i <= metric_count; i++)
+    if (json_array_size(totals) != (size_t)sum_count + 1)
+        return fail_key(path, "totals", "one sum for the loss and those of each metric");
+    for (int i = 0; i <= sum_count; i++)
         if (!exact_from_json(json_array_get(totals, (size_t)i), &p.totals[i]))
             return fail_key(path, "totals", "numbers as strings");
     const json_t *factor = json_object_get(object, "learning_rate_factor");

@@ -31,9 +31,9 @@ json_t *checkpoint_class_names(const cornu_model *m);
 /* ---- the position of training and the statistics of its samples as JSON ----------------- */
 
 /* The entries `position` and `features` of a model file. */
-json_t *position_to_json(const position *p, int metric_count);
+json_t *position_to_json(const position *p, int sum_count);
 /* Messages name `path`; CORNU_BAD_FILE if an entry is missing, of another type or out of range. */
-cornu_status position_from_json(const json_t *object, int metric_count, const char *path,
+cornu_status position_from_json(const json_t *object, int sum_count, const char *path,
                                 position *out);
 
 json_t *features_to_json(const feature_statistics *s);

@@ -23,7 +23,7 @@ typedef struct compilation {
     optimizer optimizer;
     model_output outputs[MODEL_ENDS_MAX];
     metric metrics[MODEL_METRICS_MAX];
-    int metric_count;
+    int metric_count, sum_count;
 } compilation;
 
 /* ---- what is given for each output -------------------------------------------------------- */
@@ -171,12 +171,14 @@ static cornu_status read_weights(const cornu_model *m, const doc *d, compilation
 
 static cornu_status add_metric(const doc *at, const metric *added, compilation *c)
 {
-    if (c->metric_count >= MODEL_METRICS_MAX)
+    if (c->sum_count + metric_sum_count(added) > MODEL_METRICS_MAX)
         return doc_fail(at,
                         "found more than %d metrics; expected at most that many, of which each "
                         "of several outputs has one for its loss",
                         MODEL_METRICS_MAX);
     c->metrics[c->metric_count] = *added;
+    c->metrics[c->metric_count].slot = c->sum_count;
+    c->sum_count += metric_sum_count(added);
     metric_show_number(&c->metrics[c->metric_count], c->metrics, c->metric_count);
     c->metric_count++;
     return CORNU_OK;
@@ -257,6 +259,7 @@ static void take_goals(cornu_model *m, const compilation *c)
     memcpy(m->outputs, c->outputs, (size_t)m->output_count * sizeof *m->outputs);
     memcpy(m->metrics, c->metrics, sizeof c->metrics);
     m->metric_count = c->metric_count;
+    m->sum_count = c->sum_count;
 }
 
 /* ---- the section -------------------------------------------------------------------------- */

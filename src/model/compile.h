@@ -133,13 +133,27 @@ json_t *loss_table(void);
 
 /* ---- metrics ---------------------------------------------------------------------------- */
 
-/* A running mean over the epoch's samples. */
+/* What becomes of a metric's sums: metrics.def. */
+typedef enum metric_value_kind {
+    METRIC_VALUE_MEAN,
+    METRIC_VALUE_ROOT,
+    METRIC_VALUE_NEGATIVE,
+    METRIC_VALUE_COUNT, /* this and those after it: sums of whole numbers */
+    METRIC_VALUE_SHARE
+} metric_value_kind;
+
+enum { METRIC_SUMS_MAX = 2 };
+
+/* A number of the epoch's samples so far, computed from sums over their rows. */
 typedef struct metric_kind {
     const char *name;       /* "categorical_accuracy" */
     const char *class_name; /* "CategoricalAccuracy" */
     bool sparse;            /* targets are class numbers */
-    bool has_k;
-    bool is_loss; /* lower is better */
+    bool of_loss;           /* the sum is that of `loss`; else: */
+    loss_id loss;
+    metric_value_kind value;
+    int sum_count;
+    row_sum sums[METRIC_SUMS_MAX];
 } metric_kind;
 
 enum { METRIC_NAME_SIZE = 64, METRIC_SHOWN_SIZE = 288 };
@@ -148,7 +162,10 @@ typedef struct metric {
     metric_id id;     /* unless of_loss */
     int output;       /* of the model */
     bool of_loss;     /* the loss of the output itself, which the user did not ask for by name */
-    int64_t k;        /* top-k */
+    int slot;         /* of its first sum among those of the model's metrics */
+    int64_t k;        /* top-k; of counts the class alone that they are of, -1: all */
+    double threshold; /* of binary accuracy and counts; -INFINITY: the usual one */
+    loss options;     /* of a metric that is a loss's */
     bool is_accuracy; /* the user wrote "accuracy" or "acc", and sees that name */
     char name[METRIC_NAME_SIZE];   /* the user's own name for it; "": none */
     char shown[METRIC_SHOWN_SIZE]; /* OUTPUT_name of several outputs, name_1 of a further one; else
@@ -156,6 +173,12 @@ typedef struct metric {
 } metric;
 
 const metric_kind *metric_kind_of(metric_id id);
+/* The number of sums that a metric is made of. */
+int metric_sum_count(const metric *m);
+/* The threshold that outputs must be above. */
+double metric_threshold(const metric *m);
+/* A metric's value from its sums over so many samples. */
+double metric_value(const metric *m, const double *sums, int64_t samples);
 /* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that; of
    several outputs with the output's before it, of several of the same name with a number. */
 const char *metric_name(const metric *m);

@@ -22,8 +22,16 @@ typedef enum loss_id {
     LOSS_COUNT
 } loss_id;
 
+typedef enum row_sum {
+#define SUM(id, ...) SUM_##id,
+#include "model/metrics.def"
+    SUM_COUNT,
+    SUM_NONE = -1
+} row_sum;
+
 typedef enum metric_id {
 #define METRIC(id, ...) METRIC_##id,
+#define METRIC_OF_LOSS(id, ...) METRIC_##id,
 #include "model/metrics.def"
     METRIC_COUNT
 } metric_id;

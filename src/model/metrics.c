@@ -1,12 +1,23 @@
 #include "model/compile.h"
 #include "model/config.h"
+#include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 static const metric_kind kinds[] = {
-#define METRIC(id, name, class_name, sparse, has_k, rule) \
-    {name, class_name, sparse, has_k, METRIC_##id >= METRIC_MEAN_SQUARED_ERROR},
+#define METRIC(id, name, class_name, sparse, options, value, sum, second) \
+    {name,                                                                \
+     class_name,                                                          \
+     sparse,                                                              \
+     false,                                                               \
+     LOSS_COUNT,                                                          \
+     METRIC_VALUE_##value,                                                \
+     SUM_##second == SUM_NONE ? 1 : 2,                                    \
+     {SUM_##sum, SUM_##second}},
+#define METRIC_OF_LOSS(id, name, class_name, sparse, options, value, loss) \
+    {name, class_name, sparse, true, LOSS_##loss, METRIC_VALUE_##value, 1, {SUM_NONE, SUM_NONE}},
 #include "model/metrics.def"
 };
 
@@ -49,89 +60,107 @@ void metric_show_number(metric *m, const metric *others, int count)
         snprintf(m->shown, sizeof m->shown, "%.272s_%d", name, i);
 }
 
+/* ---- options ------------------------------------------------------------------------------ */
+
+#define COMMON OPTION_ELSEWHERE("name"), OPTION_DTYPE
+#define K OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9)
+#define THRESHOLDS                                                                                 \
+    OPTION_AS("thresholds", REAL, metric, threshold, .fallback = "null", .flags = CONFIG_NULLABLE, \
+              .none = -INFINITY)
+#define LOGITS OPTION_AS("from_logits", BOOL, metric, options.from_logits, .fallback = "false")
+#define SMOOTHING                                                                        \
+    OPTION_AS("label_smoothing", REAL, metric, options.label_smoothing, .fallback = "0", \
+              .minimum = 0, .maximum = 1)
+#define LAST_AXIS OPTION_NEUTRAL("axis", "-1")
+
 static const config_field plain_fields[] = {
-    OPTION_ELSEWHERE("name"),
-    OPTION_DTYPE,
+    COMMON,
     OPTION_TOLERATED("threshold", "0.5"),
     OPTION_TOLERATED("from_sorted_ids", "false"),
     OPTIONS_END,
 };
-
 static const config_field binary_fields[] = {
-    OPTION_ELSEWHERE("name"),
-    OPTION_DTYPE,
-    OPTION_NEUTRAL("threshold", "0.5"),
+    COMMON,
+    OPTION(REAL, metric, threshold, .fallback = "0.5"),
     OPTIONS_END,
 };
-
 static const config_field k_fields[] = {
-    OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9),
-    OPTION_ELSEWHERE("name"),
-    OPTION_DTYPE,
+    K,
+    COMMON,
     OPTION_TOLERATED("from_sorted_ids", "false"),
     OPTIONS_END,
 };
-
 static const config_field sparse_k_fields[] = {
-    OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9),
-    OPTION_ELSEWHERE("name"),
-    OPTION_DTYPE,
+    K,
+    COMMON,
     OPTION_NEUTRAL("from_sorted_ids", "false"),
     OPTIONS_END,
 };
-
-#define LOGITS OPTION_NEUTRAL("from_logits", "false")
-#define SMOOTHING OPTION_NEUTRAL("label_smoothing", "0")
-#define LAST_AXIS OPTION_NEUTRAL("axis", "-1")
-
-static const config_field binary_crossentropy_fields[] = {
-    OPTION_ELSEWHERE("name"), OPTION_DTYPE, LOGITS, SMOOTHING, OPTIONS_END,
-};
-
-static const config_field crossentropy_fields[] = {
-    OPTION_ELSEWHERE("name"), OPTION_DTYPE, LOGITS, SMOOTHING, LAST_AXIS, OPTIONS_END,
-};
-
-static const config_field sparse_crossentropy_fields[] = {
-    OPTION_ELSEWHERE("name"),
-    OPTION_DTYPE,
-    LOGITS,
-    OPTION_NEUTRAL("ignore_class", "null"),
-    LAST_AXIS,
+static const config_field counts_fields[] = {THRESHOLDS, COMMON, OPTIONS_END};
+static const config_field share_fields[] = {
+    THRESHOLDS,
+    OPTION_NEUTRAL("top_k", "null"),
+    OPTION_AS("class_id", INT, metric, k, .fallback = "null", .flags = CONFIG_NULLABLE, .none = -1,
+              .maximum = 1e9),
+    COMMON,
     OPTIONS_END,
+};
+static const config_field cosine_fields[] = {COMMON, LAST_AXIS, OPTIONS_END};
+static const config_field binary_crossentropy_fields[] = {
+    COMMON,
+    LOGITS,
+    SMOOTHING,
+    OPTIONS_END,
+};
+static const config_field crossentropy_fields[] = {
+    COMMON, LOGITS, SMOOTHING, LAST_AXIS, OPTIONS_END,
+};
+static const config_field sparse_crossentropy_fields[] = {
+    COMMON, LOGITS, OPTION_NEUTRAL("ignore_class", "null"), LAST_AXIS, OPTIONS_END,
 };
 
 static const config_field *fields_of(metric_id id)
 {
-    if (id == METRIC_BINARY_CROSSENTROPY)
-        return binary_crossentropy_fields;
-    if (id == METRIC_CATEGORICAL_CROSSENTROPY)
-        return crossentropy_fields;
-    if (id == METRIC_SPARSE_CATEGORICAL_CROSSENTROPY)
-        return sparse_crossentropy_fields;
-    if (id == METRIC_BINARY_ACCURACY)
-        return binary_fields;
-    if (!kinds[id].has_k)
-        return plain_fields;
-    return kinds[id].sparse ? sparse_k_fields : k_fields;
+    static const config_field *const fields[METRIC_COUNT] = {
+#define METRIC(id, name, class_name, sparse, options, ...) [METRIC_##id] = options##_fields,
+#define METRIC_OF_LOSS(id, name, class_name, sparse, options, ...) [METRIC_##id] = options##_fields,
+#include "model/metrics.def"
+    };
+    return fields[id];
 }
 
-/* "mse" or "MSE": the loss's other name. */
-static bool is_other_name(const char *name, const char *of)
+/* ---- names, reading and writing ----------------------------------------------------------- */
+
+/* The loss's name, or its other name: "mse" or "MSE". Only of the metric that is the loss itself.
+ */
+static bool is_name_of_loss(const char *name, const metric_kind *k)
 {
-    for (int i = 0; i < LOSS_COUNT; i++) {
-        const loss_kind *l = loss_kind_of((loss_id)i);
-        if (l->other_name && strcasecmp(l->other_name, name) == 0)
-            return strcmp(l->name, of) == 0;
+    const loss_kind *l = k->of_loss ? loss_kind_of(k->loss) : NULL;
+    return l && k->value != METRIC_VALUE_ROOT &&
+           (strcmp(l->name, name) == 0 || (l->other_name && strcasecmp(l->other_name, name) == 0));
+}
+
+/* "log_cosh_error" of LogCoshError, as Keras makes them. */
+static bool is_snake_case(const char *name, const char *class_name)
+{
+    for (int i = 0; class_name[i]; i++) {
+        const bool capital = isupper((unsigned char)class_name[i]);
+        const bool begins = i > 0 && capital &&
+                            (islower((unsigned char)class_name[i - 1]) ||
+                             islower((unsigned char)class_name[i + 1]));
+        if (begins && *name++ != '_')
+            return false;
+        if (*name++ != tolower((unsigned char)class_name[i]))
+            return false;
     }
-    return false;
+    return *name == '\0';
 }
 
 static bool find(const char *name, metric_id *id)
 {
     for (int i = 0; i < METRIC_COUNT; i++)
         if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
-            is_other_name(name, kinds[i].name)) {
+            is_snake_case(name, kinds[i].class_name) || is_name_of_loss(name, &kinds[i])) {
             *id = (metric_id)i;
             return true;
         }
@@ -145,7 +174,37 @@ metric metric_of_loss(int output)
 
 bool metric_less_is_better(const metric *m)
 {
-    return m->of_loss || kinds[m->id].is_loss;
+    const metric_kind *k = &kinds[m->id];
+    return m->of_loss || (k->of_loss && k->value != METRIC_VALUE_NEGATIVE) ||
+           m->id == METRIC_FALSE_POSITIVES || m->id == METRIC_FALSE_NEGATIVES;
+}
+
+double metric_threshold(const metric *m)
+{
+    return isinf(m->threshold) ? 0.5 : m->threshold;
+}
+
+int metric_sum_count(const metric *m)
+{
+    return m->of_loss ? 1 : kinds[m->id].sum_count;
+}
+
+double metric_value(const metric *m, const double *sums, int64_t samples)
+{
+    const double mean = sums[0] / (double)samples;
+    switch (m->of_loss ? METRIC_VALUE_MEAN : kinds[m->id].value) {
+    case METRIC_VALUE_MEAN:
+        break;
+    case METRIC_VALUE_ROOT:
+        return sqrt(mean);
+    case METRIC_VALUE_NEGATIVE:
+        return -mean;
+    case METRIC_VALUE_COUNT:
+        return sums[0];
+    case METRIC_VALUE_SHARE: /* 0 of 0 is 0, as Keras has it */
+        return sums[0] + sums[1] > 0 ? sums[0] / (sums[0] + sums[1]) : 0;
+    }
+    return mean;
 }
 
 /* Keras: one output is binary; else class numbers or one-hot targets decide. */
@@ -201,7 +260,7 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     const char *name;
     const doc *options;
     TRY(name_split(d, "a metric", &name, &options));
-    *out = (metric){0};
+    *out = (metric){.k = -1};
     if (strcasecmp(name, "accuracy") == 0 || strcasecmp(name, "acc") == 0) {
         out->id = accuracy_id(outputs, sparse_loss);
         out->is_accuracy = true;
@@ -218,7 +277,12 @@ cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric
     const config_field *fields = fields_of(out->id);
     TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));
     TRY(read_name(options, out));
-    return config_read(kinds[out->id].name, d, options, fields, out);
+    TRY(config_read(kinds[out->id].name, d, options, fields, out));
+    out->options.id = kinds[out->id].loss;
+    if (fields == share_fields && out->k >= outputs)
+        return doc_fail(doc_get(options, "class_id"), "found %lld; expected 0 to %lld, or null",
+                        (long long)out->k, (long long)outputs - 1);
+    return CORNU_OK;
 }
 
 bool metric_wants_classes(const doc *d)

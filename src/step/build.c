@@ -222,11 +222,11 @@ static cornu_status loss_input(const plan *p, const goal *g, tensor_ref *input, 
 }
 
 /* As Keras: t (1 - s) + s / n of a row of n numbers, of losses of a sigmoid s / 2. */
-static cornu_status smooth_target(step_builder *b, const goal *g, tensor_ref *target)
+static cornu_status smooth_target(step_builder *b, const goal *g, const loss *l, tensor_ref *target)
 {
-    const double s = g->loss->label_smoothing;
+    const double s = l->label_smoothing;
     const shape *row = &b->plan->tensors[g->output].shape;
-    const bool halves = loss_kind_of(g->loss->id)->of_logits == ACTIVATION_SIGMOID;
+    const bool halves = loss_kind_of(l->id)->of_logits == ACTIVATION_SIGMOID;
     *target = g->target;
     if (!(s > 0))
         return CORNU_OK;
@@ -234,12 +234,12 @@ static cornu_status smooth_target(step_builder *b, const goal *g, tensor_ref *ta
                       target);
 }
 
-/* The metric that is the loss of this output; -1: none. */
+/* The sum of the metric that is the loss of this output; -1: none. */
 static int loss_slot(const cornu_model *m, int output)
 {
     for (int i = 0; i < m->metric_count; i++)
         if (m->metrics[i].of_loss && m->metrics[i].output == output)
-            return i;
+            return m->metrics[i].slot;
     return -1;
 }
 
@@ -251,7 +251,7 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     o.a.loss.summed = g->loss->reduction == LOSS_REDUCTION_SUM;
     loss_reals(g->loss, o.a.loss.reals);
     TRY(loss_input(p, g, &o.in[0], &o.a.loss.logits));
-    TRY(smooth_target(b, g, &o.in[1]));
+    TRY(smooth_target(b, g, g->loss, &o.in[1]));
     o.in[2] = g->weight;
     o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
     o.a.loss.further = g->further;
@@ -260,6 +260,37 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     if (p->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
         TRY(builder_gradient(b, o.in[0], &o.out[0]));
     return builder_add(b, &o, loss_kind_of(o.a.loss.id)->name);
+}
+
+/* The sums of a metric, each by an operation of its own. */
+static cornu_status add_sums(step_builder *b, const goal *g, const metric *m)
+{
+    const metric_kind *k = metric_kind_of(m->id);
+    for (int i = 0; i < k->sum_count; i++) {
+        op o = op_new(OP_METRIC);
+        o.in[0] = g->output;
+        o.in[1] = g->target;
+        o.a.metric.sum = k->sums[i];
+        o.a.metric.reals[0] = (float)metric_threshold(m);
+        o.a.metric.k = m->k;
+        o.a.metric.slot = m->slot + i;
+        o.a.metric.whole = k->value >= METRIC_VALUE_COUNT;
+        TRY(builder_add(b, &o, k->name));
+    }
+    return CORNU_OK;
+}
+
+static cornu_status add_loss_metric(step_builder *b, const goal *g, const metric *m)
+{
+    op o = op_new(OP_METRIC);
+    o.in[0] = g->output;
+    o.a.metric.of_loss = true;
+    o.a.metric.loss = m->options.id;
+    o.a.metric.logits = m->options.from_logits;
+    o.a.metric.slot = m->slot;
+    loss_reals(&m->options, o.a.metric.reals);
+    TRY(smooth_target(b, g, &m->options, &o.in[1]));
+    return builder_add(b, &o, metric_kind_of(m->id)->name);
 }
 
 static cornu_status add_metrics(step_builder *b, const goal *g)
@@ -276,13 +307,7 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
                                "metrics: found %s, which takes %s; the loss %s takes %s", k->name,
                                k->sparse ? "class numbers" : "one-hot targets", l->name,
                                l->sparse ? "class numbers" : "one-hot targets");
-        op o = op_new(OP_METRIC);
-        o.in[0] = g->output;
-        o.in[1] = g->target;
-        o.a.metric.id = m->metrics[i].id;
-        o.a.metric.k = m->metrics[i].k;
-        o.a.metric.slot = i;
-        TRY(builder_add(b, &o, k->name));
+        TRY(k->of_loss ? add_loss_metric(b, g, &m->metrics[i]) : add_sums(b, g, &m->metrics[i]));
     }
     p->metric_count = m->metric_count;
     return CORNU_OK;

@@ -114,9 +114,13 @@ typedef union op_attributes {
         int slot;               /* of a term: the metric that is its own loss; -1: none */
     } loss;
     struct {
-        metric_id id;
+        row_sum sum; /* or, of a loss's values: */
+        bool of_loss, logits;
+        loss_id loss;
+        float reals[ROW_REALS]; /* the rule's numbers */
         int64_t k;
         int slot;
+        bool whole; /* the sum itself is wanted, not its mean over rows */
     } metric;
     struct {
         int slot;
@@ -143,6 +147,12 @@ typedef struct op {
 static inline float loss_weight(const op *o)
 {
     return o->a.loss.term ? o->a.loss.weight : 1;
+}
+
+/* What a sum over `rows` rows adds to the results, which count samples. */
+static inline double metric_result(const op *o, double sum, int64_t batch, int64_t rows)
+{
+    return o->a.metric.whole ? sum : sum * (double)batch / (double)rows;
 }
 
 /* The factor of each row's loss in their mean. */

@@ -20,20 +20,24 @@ void scores_open(const cornu_model *model, cornu_scores *scores)
     for (int i = 0; i < model->metric_count; i++)
         scores->all_name[i + 1] = metric_name(&model->metrics[i]);
     memcpy(scores->name, scores->all_name, sizeof scores->name);
-    scores_from_sums(NULL, 0, scores);
+    scores_from_sums(model, NULL, 0, scores);
 }
 
-void scores_from_sums(const double *sums, int64_t samples, cornu_scores *scores)
+void scores_from_sums(const cornu_model *model, const double *sums, int64_t samples,
+                      cornu_scores *scores)
 {
-    for (int i = 0; i < scores->all_count; i++)
-        scores->all_value[i] = samples > 0 ? sums[i] / (double)samples : NAN;
+    scores->all_value[0] = samples > 0 ? sums[0] / (double)samples : NAN;
+    for (int i = 0; i < model->metric_count; i++) {
+        const metric *m = &model->metrics[i];
+        scores->all_value[i + 1] = samples > 0 ? metric_value(m, sums + 1 + m->slot, samples) : NAN;
+    }
     memcpy(scores->value, scores->all_value, sizeof scores->value);
 }
 
-void results_sums(const step_results *results, int metric_count, double *sums)
+void results_sums(const cornu_model *model, const step_results *results, double *sums)
 {
     sums[0] = results->loss;
-    for (int i = 0; i < metric_count; i++)
+    for (int i = 0; i < model->sum_count; i++)
         sums[i + 1] = results->metrics[i];
 }
 
@@ -55,8 +59,9 @@ static cornu_status read_scores(evaluating *run, bool reset, step_results *resul
 {
     double sums[MODEL_METRICS_MAX + 1];
     TRY(session_results(run->session, results, reset));
-    results_sums(results, run->scores->all_count - 1, sums);
-    scores_from_sums(sums, results->samples, run->scores);
+    const cornu_model *model = session_model(run->session);
+    results_sums(model, results, sums);
+    scores_from_sums(model, sums, results->samples, run->scores);
     return CORNU_OK;
 }
 
@@ -128,7 +133,8 @@ static bool is_own(const evaluating *run, int64_t step)
 static cornu_status add_all(evaluating *run)
 {
     cornu_ranks *ranks = run->e->ranks;
-    int count = cornu_ranks_count(ranks), scores = run->scores->all_count;
+    const cornu_model *model = session_model(run->session);
+    int count = cornu_ranks_count(ranks);
     size_t size = (size_t)run->capacity * sizeof *run->each;
     double sums[MODEL_METRICS_MAX + 1] = {0}, of_step[MODEL_METRICS_MAX + 1];
     int64_t samples = 0;
@@ -137,12 +143,12 @@ static cornu_status add_all(evaluating *run)
     cornu_status status = ranks_share(ranks, run->each, all, size);
     for (int64_t step = 0; status == CORNU_OK && step < run->steps; step++) {
         const step_results *r = &all[step % count * run->capacity + step];
-        results_sums(r, scores - 1, of_step);
-        for (int i = 0; i < scores; i++)
+        results_sums(model, r, of_step);
+        for (int i = 0; i <= model->sum_count; i++)
             sums[i] += of_step[i];
         samples += r->samples;
     }
-    scores_from_sums(sums, samples, run->scores);
+    scores_from_sums(model, sums, samples, run->scores);
     free(all);
     return status;
 }

@@ -12,9 +12,10 @@
 /* The names of the scores: loss, then the metrics. Values become NaN. */
 void scores_open(const cornu_model *model, cornu_scores *scores);
 /* Compute means from sums; NaN if samples is 0. */
-void scores_from_sums(const double *sums, int64_t samples, cornu_scores *scores);
-/* The sums of a device's results in the order of scores: loss, then `metric_count` metrics. */
-void results_sums(const step_results *results, int metric_count, double *sums);
+void scores_from_sums(const cornu_model *model, const double *sums, int64_t samples,
+                      cornu_scores *scores);
+/* The sums of a device's results: loss, then model->sum_count of metrics. */
+void results_sums(const cornu_model *model, const step_results *results, double *sums);
 
 /* Progress lines cost a wait for the device: they are read this often at most. */
 #define PROGRESS_SECONDS 0.1

@@ -78,16 +78,16 @@ static cornu_status read_results(fit_run *run, step_results *results)
     double sums[MODEL_METRICS_MAX + 1] = {0};
     TRY(take_results(run, results, run->carry));
     run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
-    results_sums(results, run->state.model->metric_count, sums);
+    results_sums(run->state.model, results, sums);
     if (run->carry) {
-        for (int i = 0; i <= run->state.model->metric_count; i++)
+        for (int i = 0; i <= run->state.model->sum_count; i++)
             p->totals[i] += sums[i];
         p->samples += results->samples;
     } else {
         memcpy(p->totals, sums, sizeof sums);
         p->samples = results->samples;
     }
-    scores_from_sums(p->totals, p->samples, &run->scores);
+    scores_from_sums(run->state.model, p->totals, p->samples, &run->scores);
     fit_forecast_steps(run);
     if (results->not_finite && !run->nan_noticed) {
         run->nan_noticed = true;
@@ -341,7 +341,7 @@ static cornu_status run_steps(fit_run *run)
     const position *p = &run->state.model->training.position;
     step_results results;
     run->carry = p->step > 0;
-    scores_from_sums(p->totals, p->samples, &run->scores);
+    scores_from_sums(run->state.model, p->totals, p->samples, &run->scores);
     TRY(take_results(run, &results, true));
     fit_forecast_begin(run);
     bool taken = true;

@@ -94,8 +94,8 @@ static cornu_status run(cornu_trainer *t, plan_mode mode, const cornu_arrays *ba
         return CORNU_OK;
     cornu_scores own;
     scores_open(t->model, &own);
-    results_sums(&results, t->model->metric_count, sums);
-    scores_from_sums(sums, results.samples, &own);
+    results_sums(t->model, &results, sums);
+    scores_from_sums(t->model, sums, results.samples, &own);
     return STRUCT_WRITE("cornu_scores", scores, &own);
 }
 

@@ -47,7 +47,7 @@ typedef struct large {
     op_kind kind;
     int64_t rows, n;
     loss_id loss;
-    metric_id metric;
+    row_sum sum;
 } large;
 static const large larges[] = {
     {.kind = OP_SQUARE_SUM, .rows = 1, .n = 3000001},
@@ -58,8 +58,8 @@ static const large larges[] = {
     {.kind = OP_LAYER_NORM_BACKWARD, .rows = 30011, .n = 33},
     {.kind = OP_LOSS, .rows = 5003, .n = 10, .loss = LOSS_CATEGORICAL_CROSSENTROPY},
     {.kind = OP_LOSS, .rows = 200003, .n = 3, .loss = LOSS_MEAN_SQUARED_ERROR},
-    {.kind = OP_METRIC, .rows = 5003, .n = 10, .metric = METRIC_CATEGORICAL_ACCURACY},
-    {.kind = OP_METRIC, .rows = 5003, .n = 77, .metric = METRIC_TOP_K_CATEGORICAL_ACCURACY},
+    {.kind = OP_METRIC, .rows = 5003, .n = 10, .sum = SUM_CATEGORICAL_ACCURACY},
+    {.kind = OP_METRIC, .rows = 5003, .n = 77, .sum = SUM_TOP_K_CATEGORICAL_ACCURACY},
 };
 
 static op_case case_of(const large *l)
@@ -78,7 +78,7 @@ static op_case case_of(const large *l)
     case OP_METRIC:
         c.in[1] = x;
         c.out[0] = (shape){0};
-        c.a.metric.id = l->metric;
+        c.a.metric.sum = l->sum;
         c.a.metric.k = 5;
         c.a.metric.slot = 1;
         break;

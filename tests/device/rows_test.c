@@ -35,9 +35,10 @@ static double row_loss(loss_id id, const float *o, const float *t, int64_t n, fl
     return loss_row_of(id, false)(o, t, n, usual(id), grad);
 }
 
-static double value(metric_id id, const float *output, const float *target, int64_t n, int64_t k)
+static double value(row_sum sum, const float *output, const float *target, int64_t n, int64_t k)
 {
-    return metric_row_of(id)(output, target, n, k);
+    const float reals[ROW_REALS] = {0.5f};
+    return sum_row_of(sum)(output, target, n, reals, k);
 }
 
 static void logits_give_the_known_losses(void **state)
@@ -184,17 +185,17 @@ static void the_first_of_equal_outputs_is_the_class(void **state)
     (void)state;
     const float tie[] = {0.1f, 0.4f, 0.4f, 0.1f}, second[] = {0, 1, 0, 0}, third[] = {0, 0, 1, 0};
     const float one[] = {1}, two[] = {2};
-    assert_float_equal(value(METRIC_CATEGORICAL_ACCURACY, tie, second, 4, 0), 1, 0);
-    assert_float_equal(value(METRIC_CATEGORICAL_ACCURACY, tie, third, 4, 0), 0, 0);
-    assert_float_equal(value(METRIC_SPARSE_CATEGORICAL_ACCURACY, tie, one, 4, 0), 1, 0);
-    assert_float_equal(value(METRIC_SPARSE_CATEGORICAL_ACCURACY, tie, two, 4, 0), 0, 0);
+    assert_float_equal(value(SUM_CATEGORICAL_ACCURACY, tie, second, 4, 0), 1, 0);
+    assert_float_equal(value(SUM_CATEGORICAL_ACCURACY, tie, third, 4, 0), 0, 0);
+    assert_float_equal(value(SUM_SPARSE_CATEGORICAL_ACCURACY, tie, one, 4, 0), 1, 0);
+    assert_float_equal(value(SUM_SPARSE_CATEGORICAL_ACCURACY, tie, two, 4, 0), 0, 0);
 }
 
 static void binary_accuracy_is_the_share_of_right_outputs(void **state)
 {
     (void)state;
     const float o[] = {0.5f, 0.6f, 0.4f, 0.9f}, t[] = {0, 1, 1, 1};
-    assert_float_equal(value(METRIC_BINARY_ACCURACY, o, t, 4, 0), 0.75, 0);
+    assert_float_equal(value(SUM_BINARY_ACCURACY, o, t, 4, 0), 0.75, 0);
 }
 
 /* tf.math.in_top_k: ties at the border all count, and no output counts beside a NaN. */
@@ -205,28 +206,27 @@ static void top_k_treats_ties_as_tensorflow(void **state)
     for (int i = 0; i < 4; i++) {
         const float t[] = {(float)i};
         double hit = i == 0 ? 1 : 0;
-        assert_float_equal(value(METRIC_SPARSE_TOP_K_CATEGORICAL_ACCURACY, o, t, 4, 1), hit, 0);
-        assert_float_equal(value(METRIC_SPARSE_TOP_K_CATEGORICAL_ACCURACY, o, t, 4, 2), 1, 0);
-        assert_float_equal(value(METRIC_SPARSE_TOP_K_CATEGORICAL_ACCURACY, bad, t, 4, 4), 0, 0);
+        assert_float_equal(value(SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY, o, t, 4, 1), hit, 0);
+        assert_float_equal(value(SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY, o, t, 4, 2), 1, 0);
+        assert_float_equal(value(SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY, bad, t, 4, 4), 0, 0);
     }
     const float one_hot[] = {0, 0, 0, 1}, outside[] = {4};
-    assert_float_equal(value(METRIC_TOP_K_CATEGORICAL_ACCURACY, o, one_hot, 4, 1), 0, 0);
-    assert_float_equal(value(METRIC_TOP_K_CATEGORICAL_ACCURACY, o, one_hot, 4, 9), 1, 0);
+    assert_float_equal(value(SUM_TOP_K_CATEGORICAL_ACCURACY, o, one_hot, 4, 1), 0, 0);
+    assert_float_equal(value(SUM_TOP_K_CATEGORICAL_ACCURACY, o, one_hot, 4, 9), 1, 0);
     const float row[] = {0.4f, 0.2f, 0.2f, 0.2f, 9}; /* the element after the row would be a hit */
-    assert_float_equal(value(METRIC_SPARSE_TOP_K_CATEGORICAL_ACCURACY, row, outside, 4, 4), 0, 0);
+    assert_float_equal(value(SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY, row, outside, 4, 4), 0, 0);
 }
 
-static void the_metric_of_a_loss_is_its_value(void **state)
+static void counts_are_those_of_targets_and_outputs_on_either_side(void **state)
 {
     (void)state;
-    static const float o[] = {0.5f, 0.25f, 0.25f}, t[] = {1, 0, 0}, number[] = {1};
-    assert_float_equal(value(METRIC_MEAN_SQUARED_ERROR, o, t, 3, 0), 0.375 / 3, 1e-12);
-    assert_float_equal(value(METRIC_MEAN_ABSOLUTE_ERROR, o, t, 3, 0), 1.0 / 3, 1e-12);
-    assert_float_equal(value(METRIC_CATEGORICAL_CROSSENTROPY, o, t, 3, 0), log(2), 1e-12);
-    assert_float_equal(value(METRIC_SPARSE_CATEGORICAL_CROSSENTROPY, o, number, 3, 0), log(4),
-                       1e-12);
-    assert_float_equal(value(METRIC_BINARY_CROSSENTROPY, o, t, 3, 0),
-                       (log(2) + 2 * log(4.0 / 3)) / 3, 1e-7);
+    static const float o[] = {0.5f, 0.6f, 0.4f, 0.9f, 0.7f, 0.1f}, t[] = {1, 1, 0, 0, -2, 0};
+    assert_float_equal(value(SUM_TRUE_POSITIVES, o, t, 6, -1), 2, 0);
+    assert_float_equal(value(SUM_FALSE_NEGATIVES, o, t, 6, -1), 1, 0);
+    assert_float_equal(value(SUM_FALSE_POSITIVES, o, t, 6, -1), 1, 0);
+    assert_float_equal(value(SUM_TRUE_NEGATIVES, o, t, 6, -1), 2, 0);
+    assert_float_equal(value(SUM_TRUE_POSITIVES, o, t, 6, 1), 1, 0); /* of class 1 alone */
+    assert_float_equal(value(SUM_TRUE_POSITIVES, o, t, 6, 3), 0, 0);
 }
 
 int main(void)
@@ -242,7 +242,7 @@ int main(void)
         cmocka_unit_test(the_first_of_equal_outputs_is_the_class),
         cmocka_unit_test(binary_accuracy_is_the_share_of_right_outputs),
         cmocka_unit_test(top_k_treats_ties_as_tensorflow),
-        cmocka_unit_test(the_metric_of_a_loss_is_its_value),
+        cmocka_unit_test(counts_are_those_of_targets_and_outputs_on_either_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,6 +339,35 @@ static void options_of_losses_are_read_and_written_back(void **state)
                           balanced, 0.2, mean);
 }
 
+static void values_of_metrics_come_from_their_sums(void **state)
+{
+    (void)state;
+    const double sums[] = {12, 4}, none[] = {0, 0};
+    const struct {
+        metric_id id;
+        double value;
+    } cases[] = {{METRIC_MEAN_SQUARED_ERROR, 4},   {METRIC_ROOT_MEAN_SQUARED_ERROR, 2},
+                 {METRIC_COSINE_SIMILARITY, -4},   {METRIC_TRUE_NEGATIVES, 12},
+                 {METRIC_CATEGORICAL_ACCURACY, 4}, {METRIC_PRECISION, 0.75}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_float_equal(metric_value(&(metric){.id = cases[i].id}, sums, 3), cases[i].value, 0);
+    assert_float_equal(metric_value(&(metric){.id = METRIC_RECALL}, none, 3), 0, 0);
+    assert_float_equal(metric_value(&(metric){.of_loss = true}, sums, 3), 4, 0);
+}
+
+static void each_sum_of_a_metric_has_a_slot(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model("model: {input: [4], layers: [Dense: {units: 3}]}\n"
+                                "compile: {optimizer: sgd, loss: mse, metrics: [precision, mae, "
+                                "recall, true_negatives]}");
+    const int slots[] = {0, 2, 3, 5};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(m->metrics[i].slot, slots[i]);
+    assert_int_equal(m->sum_count, 6);
+    cornu_model_close(m);
+}
+
 static metric read_metric(const char *form, int64_t outputs, bool sparse)
 {
     doc *d = make_doc(form);
@@ -425,6 +454,11 @@ static void a_loss_is_a_metric_by_each_of_its_names(void **state)
         metric_id id;
     } cases[] = {
         {"mae", "mae", METRIC_MEAN_ABSOLUTE_ERROR},
+        {"RootMeanSquaredError", "RootMeanSquaredError", METRIC_ROOT_MEAN_SQUARED_ERROR},
+        {"log_cosh_error", "log_cosh_error", METRIC_LOG_COSH_ERROR},
+        {"LogCoshError", "LogCoshError", METRIC_LOG_COSH_ERROR},
+        {"kld", "kld", METRIC_KL_DIVERGENCE},
+        {"{Precision: {thresholds: 0.3, class_id: 2}}", "precision", METRIC_PRECISION},
         {"MSE", "MSE", METRIC_MEAN_SQUARED_ERROR},
         {"mean_absolute_error", "mean_absolute_error", METRIC_MEAN_ABSOLUTE_ERROR},
         {"MeanSquaredError", "MeanSquaredError", METRIC_MEAN_SQUARED_ERROR},
@@ -444,6 +478,7 @@ static void a_loss_is_a_metric_by_each_of_its_names(void **state)
         again = read_metric(shown, 10, false);
         assert_int_equal(again.id, m.id);
         assert_string_equal(metric_name(&again), cases[i].name);
+        assert_true(again.k == m.k && again.threshold == m.threshold);
         free(shown);
         json_decref(json);
     }
@@ -468,6 +503,8 @@ int main(void)
         cmocka_unit_test(losses_are_read_in_every_form_and_written_back),
         cmocka_unit_test(losses_go_by_keras_other_names),
         cmocka_unit_test(options_of_losses_are_read_and_written_back),
+        cmocka_unit_test(values_of_metrics_come_from_their_sums),
+        cmocka_unit_test(each_sum_of_a_metric_has_a_slot),
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
         cmocka_unit_test(top_k_takes_k),
         cmocka_unit_test(a_name_of_its_own_is_kept),

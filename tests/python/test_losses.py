@@ -96,7 +96,7 @@ def test_hinge_losses_take_signs_or_bits(loss):
         model.compile("sgd", loss)
         losses.append(model.fit(x, y, batch_size=2, shuffle=False, verbose=0).history["loss"])
     assert losses[0] == losses[1]
-    with pytest.raises(ValueError, match=f"found the target 0 in sample 1 and -1 in sample 0; the loss {loss} expects"):
+    with pytest.raises(ValueError, match=f"found the target 0 in sample 1 and -1 in sample 0; {loss} expects"):
         model.fit(x, [[-1], [0], [1], [1]], verbose=0)
 
 

@@ -496,7 +496,17 @@ static void add_losses(const shape *s)
         if (kind->sparse)
             target.dim[s->rank - 1] = 1;
         op_case *c = add(OP_METRIC);
-        *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.metric = {(metric_id)id, 2, 1}};
+        *c = (op_case){.kind = c->kind,
+                       .in = {*s, target},
+                       .a.metric = {.sum = kind->sums[0],
+                                    .of_loss = kind->of_loss,
+                                    .loss = kind->loss,
+                                    .reals = {0.5f},
+                                    .k = kind->value < METRIC_VALUE_COUNT ? 2 : -1,
+                                    .whole = kind->value >= METRIC_VALUE_COUNT,
+                                    .slot = 1}};
+        if (kind->of_loss)
+            usual_reals(kind->loss, c->a.metric.reals);
         label(c, kind->name);
     }
 }

@@ -144,11 +144,14 @@ static void fill_rows(bench *b, const op_case *c, random_stream *r)
     const tensor *output = &b->tensors[b->op.in[0]], *target = &b->tensors[b->op.in[1]];
     int64_t n = output->shape.dim[output->shape.rank - 1];
     bool is_loss = c->kind == OP_LOSS;
-    bool sparse =
-        is_loss ? loss_kind_of(c->a.loss.id)->sparse : metric_kind_of(c->a.metric.id)->sparse;
-    bool binary = is_loss ? loss_kind_of(c->a.loss.id)->of_logits == ACTIVATION_SIGMOID
-                          : c->a.metric.id == METRIC_BINARY_ACCURACY ||
-                                c->a.metric.id == METRIC_BINARY_CROSSENTROPY;
+    const loss_kind *loss = is_loss               ? loss_kind_of(c->a.loss.id)
+                            : c->a.metric.of_loss ? loss_kind_of(c->a.metric.loss)
+                                                  : NULL;
+    bool sparse = loss ? loss->sparse
+                       : c->a.metric.sum == SUM_SPARSE_CATEGORICAL_ACCURACY ||
+                             c->a.metric.sum == SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY;
+    bool binary = loss ? loss->of_logits == ACTIVATION_SIGMOID
+                       : c->a.metric.sum == SUM_BINARY_ACCURACY || c->a.metric.whole;
     if (is_loss && c->a.loss.logits)
         fill_uniform(b->memory[b->op.in[0]], output->count, r, -3, 3, 0);
     else
@@ -458,9 +461,10 @@ int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
     const double *f = found->results.metrics, *e = expected->results.metrics;
     double loss = fabs(found->results.loss - expected->results.loss);
     /* a device without doubles keeps a sum as two floats; a loss's terms are floats on GPUs */
-    bool is_loss = c->kind == OP_METRIC && c->a.metric.id >= METRIC_MEAN_SQUARED_ERROR;
+    bool is_loss = c->kind == OP_METRIC && c->a.metric.of_loss;
     double most = is_loss ? tolerance : 0x1p-40;
-    if (loss > tolerance * fabs(expected->results.loss) || !(fabs(f[1] - e[1]) <= most * e[1])) {
+    if (loss > tolerance * fabs(expected->results.loss) ||
+        !(fabs(f[1] - e[1]) <= most * fabs(e[1]))) {
         printf("%s: %s: found loss %.9g, metric %.9g; expected %.9g, %.9g\n", c->label, kernel,
                found->results.loss, f[1], expected->results.loss, e[1]);
         failures++;

@@ -6,8 +6,9 @@ from .._missing import missing
 from .._tables import TABLES, Configured, make_classes, names_of, only, plain
 from . import _keras_names
 from ._tf2 import takes
-from .losses import (Loss, binary_crossentropy, categorical_crossentropy, mean_absolute_error, mean_squared_error,
-                     sparse_categorical_crossentropy)
+from .losses import (Loss, binary_crossentropy, categorical_crossentropy, categorical_hinge, hinge, kl_divergence, log_cosh,
+                     mean_absolute_error, mean_absolute_percentage_error, mean_squared_error,
+                     mean_squared_logarithmic_error, poisson, sparse_categorical_crossentropy, squared_hinge)
 
 
 class Metric(Configured):
@@ -54,8 +55,10 @@ def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5, from_sorted_ids=False
 __all__ = make_classes("metrics", Metric, __name__, globals())
 _names = names_of("metrics", globals())
 _names |= {other: globals()[row["class_name"]] for row in TABLES["losses"]
-           if (other := row.get("other_name")) and row["class_name"] in globals()}
-_functions = {row["name"]: globals()[row["name"]] for row in TABLES["metrics"]}
+           if (other := row.get("other_name")) and row["class_name"] in __all__}
+_names |= {"log_cosh": LogCoshError, "log_cosh_error": LogCoshError}  # noqa: F821
+_functions = {row["name"]: globals()[row["name"]] for row in TABLES["metrics"] if row["name"] in globals()}
+_functions["log_cosh"] = log_cosh
 __all__ += ["Metric", "deserialize", "get", "serialize", *_functions]
 
 
@@ -69,10 +72,15 @@ def check_name(name: str) -> str:
 def get(identifier):
     """The object of a name, a function of this module, a configuration, a class or an object; None is None. What
     "accuracy" is depends on the loss: compile takes it as a string."""
+    if identifier is log_cosh:
+        return LogCoshError("log_cosh")  # noqa: F821
     if callable(identifier) and identifier in _functions.values():
         identifier = identifier.__name__
     if isinstance(identifier, Loss):
-        cls = globals()[type(identifier).__name__]
+        cls = _names.get(type(identifier).__name__)
+        if cls is None or type(identifier).__name__ == "CosineSimilarity":  # the metric has the other sign
+            raise NotImplementedError(f"metric {identifier!r}: this loss as a metric is not in cornu; it takes those of "
+                                      f"keras.metrics")
         return cls(**{k: v for k, v in identifier.get_config().items() if k in cls.__signature__.parameters})
     return _tables.get("metric", identifier, Metric, _names)
 

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "device/optimizer_step.h"
+#include "device/rows.h"
 #include "device/select.h"
 
 typedef struct host_device host_device;
@@ -43,6 +44,16 @@ static inline void host_add_loss(const op_run *r, const op *o, double mean)
     to->loss += term * batch;
     if (o->a.loss.term && o->a.loss.slot >= 0)
         to->metrics[o->a.loss.slot] += mean * batch;
+}
+
+/* What a row adds to the sum of `o`, a METRIC. */
+static inline double host_metric_row(const op *o, const float *output, const float *target,
+                                     int64_t n)
+{
+    const float *reals = o->a.metric.reals;
+    if (o->a.metric.of_loss)
+        return loss_row_of(o->a.metric.loss, o->a.metric.logits)(output, target, n, reals, NULL);
+    return sum_row_of(o->a.metric.sum)(output, target, n, reals, o->a.metric.k);
 }
 
 /* Tensors of an operation: OP_IN(p, o, 0)->shape ... */

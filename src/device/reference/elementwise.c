@@ -262,14 +262,12 @@ cornu_status reference_loss(const op_run *r)
 
 cornu_status reference_metric(const op_run *r)
 {
-    metric_row *row = metric_row_of(r->op->a.metric.id);
     int64_t rows, n, targets;
     tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
     targets = OP_IN(r->plan, r->op, 1)->count / rows;
     double sum = 0;
     for (int64_t i = 0; i < rows; i++)
-        sum += row(r->in[0] + i * n, r->in[1] + i * targets, n, r->op->a.metric.k);
-    /* results count samples, not rows */
-    r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)rows;
+        sum += host_metric_row(r->op, r->in[0] + i * n, r->in[1] + i * targets, n);
+    r->results->metrics[r->op->a.metric.slot] += metric_result(r->op, sum, r->plan->batch, rows);
     return CORNU_OK;
 }

@@ -8,8 +8,6 @@
                                  lane must call it; a row without columns may give any number
      row_first_target(r)         the same for the targets
      row_is_finite(a)
-     row_metric_of(a)            a row_number as a row_metric
-     row_read_only(r)            the row_view without gradient and activated outputs
 
    metric_NAME(r, k) is this lane's partial sum of the row's contribution, usually 0 or 1: the
    caller adds the lanes' values. */
@@ -27,13 +25,13 @@ RULE row_index metric_class(const row_view *r)
     return row_count(r) > 0 ? (row_index)row_target(r, 0) : -1;
 }
 
-/* The fraction of outputs on their target's side of 0.5. */
+/* The fraction of outputs on their target's side of the threshold, the rule's number 0. */
 RULE row_metric metric_binary_accuracy(const row_view *r, row_index k)
 {
     row_number hits = 0;
     (void)k;
     for (ROW_EACH(i, r)) {
-        row_number predicted = row_output(r, i) > (row_number)0.5 ? 1 : 0;
+        row_number predicted = row_output(r, i) > row_real(r, 0) ? 1 : 0;
         hits += !(predicted < row_target(r, i)) && !(predicted > row_target(r, i));
     }
     hits = row_sum(r, hits); /* whole numbers: one division */
@@ -80,17 +78,38 @@ RULE row_metric metric_sparse_top_k_categorical_accuracy(const row_view *r, row_
     return metric_in_top_k(r, metric_class(r), k);
 }
 
-/* A loss as metric; the outputs are not logits. The rule writes no gradient here: it is the loss's
-   own. */
-#define METRIC_OF_LOSS(name)                                      \
-    RULE row_metric metric_##name(const row_view *r, row_index k) \
-    {                                                             \
-        const row_view own = row_read_only(r);                    \
-        (void)k;                                                  \
-        return row_metric_of(loss_##name(&own));                  \
+/* ---- counts ------------------------------------------------------------------------------ */
+
+/* The columns whose target is, or is not, 0, and whose output is above the threshold or not; of
+   column k alone if that is not negative. */
+RULE row_metric metric_count(const row_view *r, row_index k, int target, int output)
+{
+    row_number count = 0;
+    for (ROW_EACH(i, r)) {
+        int is_target = row_target(r, i) < 0 || row_target(r, i) > 0;
+        int is_output = row_output(r, i) > row_real(r, 0);
+        count += is_target == target && is_output == output && (k < 0 || i == k);
     }
-METRIC_OF_LOSS(mean_squared_error)
-METRIC_OF_LOSS(mean_absolute_error)
-METRIC_OF_LOSS(binary_crossentropy)
-METRIC_OF_LOSS(categorical_crossentropy)
-METRIC_OF_LOSS(sparse_categorical_crossentropy)
+    count = row_sum(r, count);
+    return metric_whole(r, count, 1);
+}
+
+RULE row_metric metric_true_positives(const row_view *r, row_index k)
+{
+    return metric_count(r, k, 1, 1);
+}
+
+RULE row_metric metric_true_negatives(const row_view *r, row_index k)
+{
+    return metric_count(r, k, 0, 0);
+}
+
+RULE row_metric metric_false_positives(const row_view *r, row_index k)
+{
+    return metric_count(r, k, 0, 1);
+}
+
+RULE row_metric metric_false_negatives(const row_view *r, row_index k)
+{
+    return metric_count(r, k, 1, 0);
+}

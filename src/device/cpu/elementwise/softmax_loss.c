@@ -126,12 +126,11 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
 
 static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
 {
-    metric_row *row = metric_row_of(o->a.metric.id);
     const float *output = h->r->tensors[o->in[0]], *target = h->r->tensors[o->in[1]];
     int64_t n, targets = OP_IN(h->r->plan, o, 1)->count / rows_of(h->r->plan, o, &n);
     double sum = 0;
     for (int64_t i = begin; i < end; i++)
-        sum += row(output + i * n, target + i * targets, n, o->a.metric.k);
+        sum += host_metric_row(o, output + i * n, target + i * targets, n);
     return sum;
 }
 
@@ -157,7 +156,15 @@ static double sum_of(const head_run *h, int number)
     double sum = 0;
     for (int64_t i = 0; i < h->tasks; i++)
         sum += h->partials[i][number];
-    return sum / (double)h->rows;
+    return sum;
+}
+
+static void add_metric(const head_run *h, int number)
+{
+    const op *o = &h->ops.metrics[number];
+    const double sum = sum_of(h, 1 + number);
+    h->r->results->metrics[o->a.metric.slot] +=
+        o->a.metric.whole ? sum : sum / (double)h->rows * (double)h->r->plan->batch;
 }
 
 static cornu_status run(const op_run *r)
@@ -169,11 +176,10 @@ static cornu_status run(const op_run *r)
                   .partials = r->scratch};
     h.rows = rows_of(r->plan, r->op, &h.n);
     threads_run(r->pool, h.tasks, run_task, &h);
-    const double batch = (double)r->plan->batch;
     if (h.ops.loss)
-        host_add_loss(r, h.ops.loss, sum_of(&h, 0));
+        host_add_loss(r, h.ops.loss, sum_of(&h, 0) / (double)h.rows);
     for (int i = 0; i < h.ops.metric_count; i++)
-        r->results->metrics[h.ops.metrics[i].a.metric.slot] += sum_of(&h, 1 + i) * batch;
+        add_metric(&h, i);
     return CORNU_OK;
 }
 
@@ -204,9 +210,9 @@ typedef struct rows_run {
     double share;        /* of the loss in the step's: gradients times this */
     float *gradient;     /* NULL: not needed */
     int64_t rows_per_sample;
-    int64_t rows, n, targets, rows_per_task, k;
-    loss_row *loss;     /* or */
-    metric_row *metric; /* one of the two */
+    int64_t rows, n, targets, rows_per_task;
+    loss_row *loss;   /* or */
+    const op *metric; /* one of the two */
     double *partials;
 } rows_run;
 
@@ -228,7 +234,7 @@ static void rows_task(void *context, int64_t task, int worker)
         double weight =
             s->weight ? s->factor * (double)s->weight[i / s->rows_per_sample] : s->factor;
         sum += weight * (s->loss ? s->loss(output, target, s->n, s->reals, gradient)
-                                 : s->metric(output, target, s->n, s->k));
+                                 : host_metric_row(s->metric, output, target, s->n));
         for (int64_t j = 0; gradient && j < s->n; j++)
             gradient[j] = (float)((double)gradient[j] * (weight * s->share) / (double)s->rows);
     }
@@ -277,9 +283,9 @@ static cornu_status run_loss(const op_run *r)
 
 static cornu_status run_metric(const op_run *r)
 {
-    rows_run s = {.metric = metric_row_of(r->op->a.metric.id), .k = r->op->a.metric.k};
+    rows_run s = {.metric = r->op};
     double sum = sum_rows(r, &s);
-    r->results->metrics[r->op->a.metric.slot] += sum * (double)r->plan->batch / (double)s.rows;
+    r->results->metrics[r->op->a.metric.slot] += metric_result(r->op, sum, r->plan->batch, s.rows);
     return CORNU_OK;
 }
 

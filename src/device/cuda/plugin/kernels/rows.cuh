@@ -21,11 +21,17 @@ static __device__ row_number loss_of(const row_view *r, int loss, bool logits)
     return NAN;
 }
 
-static __device__ row_metric metric_of(const row_view *r, const rows_metric &m)
+/* The view of the row is the metric's own: without a gradient. */
+static __device__ row_metric metric_of(row_view *r, const rows_metric &m)
 {
-    switch (m.id) {
-#define METRIC(id, name, class_name, sparse, has_k, rule) \
-    case METRIC_##id:                                     \
+    r->gradient = r->activated = (float *)0;
+    for (int i = 0; i < ROW_REALS; i++)
+        r->reals[i] = m.reals[i];
+    if (m.loss >= 0)
+        return (double)loss_of(r, m.loss, m.logits);
+    switch (m.sum) {
+#define SUM(id, rule) \
+    case SUM_##id:    \
         return metric_##rule(r, m.k);
 #include "model/metrics.def"
     }
@@ -89,7 +95,8 @@ static __device__ inline void add_result(const rows_params &p, int metric, sum2 
         if (p.own >= 0)
             p.results->metrics[p.own] += loss * batch;
     } else {
-        p.results->metrics[p.metrics[metric].slot] += sum * batch / rows;
+        const rows_metric &m = p.metrics[metric];
+        p.results->metrics[m.slot] += m.whole ? sum : sum * batch / rows;
     }
 }
 

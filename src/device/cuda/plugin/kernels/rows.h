@@ -10,8 +10,11 @@
 #define ROWS_METRICS 5
 
 typedef struct rows_metric {
-    int32_t id;   /* metric_id */
-    int32_t slot; /* index into cuda_results.metrics */
+    int32_t sum;          /* row_sum, or: */
+    int32_t loss, logits; /* loss_id whose values are added; -1: of none */
+    int32_t slot;         /* index into cuda_results.metrics */
+    int32_t whole;        /* the sum itself counts, not its mean over rows */
+    float reals[ROW_REALS];
     int64_t k;
 } rows_metric;
 

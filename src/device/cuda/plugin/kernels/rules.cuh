@@ -70,7 +70,7 @@ typedef struct row_view {
     int lane, lanes;
     float rows;   /* gradients are divided by it: the loss is the mean */
     float weight; /* and times this: the sample's */
-    float reals[ROW_REALS]; /* of a loss's options */
+    float reals[ROW_REALS]; /* of the options */
 } row_view;
 
 typedef float row_number;
@@ -112,13 +112,6 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
     return best;
 }
 
-static __device__ inline row_view without_gradient(const row_view *r)
-{
-    row_view out = *r;
-    out.gradient = out.activated = (float *)0;
-    return out;
-}
-
 #define ROW_EACH(i, r)     \
     int64_t i = (r)->lane; \
     i < (r)->n;            \
@@ -143,8 +136,6 @@ static __device__ inline row_view without_gradient(const row_view *r)
 #define row_first_target(r) first_largest((r)->target, r)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) ((double)(a) / (double)(b))
-#define row_metric_of(a) ((double)(a))
-#define row_read_only(r) without_gradient(r)
 #include "device/rules/softmax.h"
 
 #endif

@@ -82,9 +82,16 @@ static rows_params params_of(const gpu_op *r, const op *o)
 
 static void add_metrics(const gpu_op *r, rows_params *p, const op *o, int count)
 {
-    for (int i = 0; i < count; i++)
-        p->metrics[i] = (rows_metric){
-            .id = (int32_t)o[i].a.metric.id, .slot = o[i].a.metric.slot, .k = o[i].a.metric.k};
+    for (int i = 0; i < count; i++) {
+        p->metrics[i] =
+            (rows_metric){.sum = (int32_t)o[i].a.metric.sum,
+                          .loss = o[i].a.metric.of_loss ? (int32_t)o[i].a.metric.loss : -1,
+                          .logits = o[i].a.metric.logits,
+                          .slot = o[i].a.metric.slot,
+                          .whole = o[i].a.metric.whole,
+                          .k = o[i].a.metric.k};
+        memcpy(p->metrics[i].reals, o[i].a.metric.reals, sizeof o[i].a.metric.reals);
+    }
     p->metric_count = count;
     if (count > 0)
         p->judged = address_of(r, o->in[0]);

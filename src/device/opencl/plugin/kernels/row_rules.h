@@ -30,7 +30,7 @@ typedef struct row_view {
     long n;
     int lane, lanes;
     float share; /* gradients times this: the sample's weight / rows, as the loss is a mean */
-    float reals[ROW_REALS]; /* of a loss's options */
+    float reals[ROW_REALS]; /* of the options */
     row_exchange exchange;
 } row_view;
 
@@ -121,13 +121,6 @@ static inline sum2 share_of(row_number hits, row_number of)
 #endif
 }
 
-static inline row_view without_gradient(const row_view *r)
-{
-    row_view out = *r;
-    out.gradient = out.activated = (global float *)0;
-    return out;
-}
-
 /* ---- the rules' words ---------------------------------------------------------------------- */
 
 #define ROW_EACH(i, r)  \
@@ -154,8 +147,6 @@ static inline row_view without_gradient(const row_view *r)
 #define row_first_target(r) first_largest(r, (r)->target)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) share_of(a, b)
-#define row_metric_of(a) sum2_of_number(a)
-#define row_read_only(r) without_gradient(r)
 #include "device/rules/softmax.h"
 
 #endif

@@ -137,7 +137,7 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
     IN(float, output), IN(float, target), const long rows, const long n, const long targets, \
         const int lanes
 
-/* The numbers of a loss's options. */
+/* The numbers of the options. */
 #define REALS const float real0, const float real1, const float real2
 #define TAKE_REALS(r)     \
     (r).reals[0] = real0; \
@@ -182,8 +182,8 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
     LOSS_KERNEL(loss_##id##_logits, loss_##rule##_logits)
 #include "model/losses.def"
 
-#define METRIC(id, name, class_name, sparse, has_k, rule)                      \
-    KERNEL(metric_##id, WORK_ITEMS)(MATRICES, const long k, SUMS)              \
+#define SUM(id, rule)                                                          \
+    KERNEL(sum_##id, WORK_ITEMS)(MATRICES, REALS, const long k, SUMS)          \
     {                                                                          \
         EXCHANGE(exchange);                                                    \
         local sum2 shared[WORK_ITEMS];                                         \
@@ -195,6 +195,7 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
         for (ROUNDS(first, rows, lanes)) {                                     \
             long row = first + get_local_id(0) / lanes;                        \
             row_view r = view_of(exchange, row, rows, n, lanes);               \
+            TAKE_REALS(r);                                                     \
             r.output = output + row * n;                                       \
             r.target = target + row * targets;                                 \
             sum = sum2_add(sum, metric_##rule(&r, k));                         \

@@ -32,6 +32,7 @@ typedef struct rows {
     int64_t rows, n, targets, batch;
     rows_blocking blocking;
     int slot;      /* kernels/shared.h */
+    bool whole;    /* of a metric: the sum itself counts, not its mean over rows */
     int term, own; /* a loss that is a term of the step's; the metric that is this loss, or -1 */
     float weight;  /* 1 if it is none */
 } rows;
@@ -44,6 +45,7 @@ static rows rows_of(const gpu_op *r, const op *o)
               .blocking = blocking_of(r->plan, o),
               .slot = o->kind == OP_LOSS ? RESULT_LOSS : RESULT_METRICS + o->a.metric.slot,
               .own = -1,
+              .whole = o->kind == OP_METRIC && o->a.metric.whole,
               .weight = 1};
     if (o->kind == OP_LOSS && o->a.loss.term) {
         t.term = 1;
@@ -63,7 +65,7 @@ static rows rows_of(const gpu_op *r, const op *o)
 #define A_SUMS(t)                                                                      \
     A_INT((t)->slot), A_INT((t)->term), A_INT((t)->own), A_FLOAT((t)->weight),         \
         A_ADDRESS((t)->partials), A_STEP(STEP_RESULTS), A_SUM2(1 / (double)(t)->rows), \
-        A_SUM2((double)(t)->batch / (double)(t)->rows)
+        A_SUM2((t)->whole ? 1 : (double)(t)->batch / (double)(t)->rows)
 
 #define A_REALS(r) A_FLOAT((r)[0]), A_FLOAT((r)[1]), A_FLOAT((r)[2])
 
@@ -101,20 +103,33 @@ static cornu_status launch_loss(const gpu_op *r, const op *o, const op *act)
     return reduce(r->g, t);
 }
 
-static opencl_function metric_function(metric_id id)
+static opencl_function sum_function(row_sum sum)
 {
-    static const opencl_function functions[METRIC_COUNT] = {
-#define METRIC(id, ...) [METRIC_##id] = OPENCL_metric_##id,
+    static const opencl_function functions[SUM_COUNT] = {
+#define SUM(id, ...) [SUM_##id] = OPENCL_sum_##id,
 #include "model/metrics.def"
     };
-    return functions[id];
+    return functions[sum];
+}
+
+/* A loss's values without weights and gradients. */
+static cornu_status launch_loss_values(const gpu_op *r, const op *o, const rows *t)
+{
+    return OPENCL_LAUNCH(r->g, loss_function(o->a.metric.loss, o->a.metric.logits),
+                         opencl_line(t->blocking.groups), A_MATRICES(t), A_ADDRESS(0), A_ADDRESS(0),
+                         A_ADDRESS(0), A_LONG(t->rows / t->batch), A_INT(ACTIVATION_LINEAR),
+                         A_FLOAT(1), A_REALS(o->a.metric.reals), A_SUMS(t));
 }
 
 static cornu_status launch_metric(const gpu_op *r, const op *o)
 {
     const rows all = rows_of(r, o), *t = &all;
-    TRY(OPENCL_LAUNCH(r->g, metric_function(o->a.metric.id), opencl_line(t->blocking.groups),
-                      A_MATRICES(t), A_LONG(o->a.metric.k), A_SUMS(t)));
+    if (o->a.metric.of_loss)
+        TRY(launch_loss_values(r, o, t));
+    else
+        TRY(OPENCL_LAUNCH(r->g, sum_function(o->a.metric.sum), opencl_line(t->blocking.groups),
+                          A_MATRICES(t), A_REALS(o->a.metric.reals), A_LONG(o->a.metric.k),
+                          A_SUMS(t)));
     return reduce(r->g, t);
 }
 
