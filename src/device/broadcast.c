@@ -1,13 +1,6 @@
 #include "device/broadcast.h"
 #include <string.h>
 
-/* Of y's dimension d; 1 where the tensor has fewer. */
-static int64_t dimension_of(const shape *s, const shape *y, int d)
-{
-    const int at = d - (y->rank - s->rank);
-    return at < 0 ? 1 : s->dim[at];
-}
-
 broadcast broadcast_of(const shape *a, const shape *b, const shape *y)
 {
     broadcast s = {{0}, {{0}}};
@@ -21,13 +14,13 @@ broadcast broadcast_of(const shape *a, const shape *b, const shape *y)
             continue;
         bool same = at < SHAPE_MAX;
         for (int k = 0; k < BROADCAST_TENSORS; k++)
-            same = same && (dimension_of(shapes[k], y, d) == 1) == (s.step[k][at] == 0);
+            same = same && (shapes[k]->dim[d] == 1) == (s.step[k][at] == 0);
         at -= !same;
         s.size[at] *= y->dim[d];
         for (int k = 0; k < BROADCAST_TENSORS; k++) {
-            if (!same && dimension_of(shapes[k], y, d) != 1)
+            if (!same && shapes[k]->dim[d] != 1)
                 s.step[k][at] = stride[k];
-            stride[k] *= dimension_of(shapes[k], y, d);
+            stride[k] *= shapes[k]->dim[d];
         }
     }
     return s;

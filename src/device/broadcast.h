@@ -16,7 +16,7 @@ typedef struct broadcast {
                                                    tensor repeats its elements */
 } broadcast;
 
-/* Each dimension of a and b is y's or 1; the ranks of all end at the same dimension. */
+/* a and b have the rank of y, and each of their dimensions is y's or 1. */
 broadcast broadcast_of(const shape *a, const shape *b, const shape *y);
 /* y's dimension i is dimension order[i] of x, which is tensors A and B. */
 broadcast broadcast_transposed(const shape *x, const int *order, const shape *y);

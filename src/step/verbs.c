@@ -371,9 +371,7 @@ int binary_gradients(binary_kind kind)
 cornu_status emit_binary(step_builder *b, binary_kind kind, tensor_ref x, tensor_ref z,
                          tensor_ref *y)
 {
-    const bool is_weight = b->plan->tensors[z].role == TENSOR_VARIABLE;
-    const shape sx = emit_shape(b, x),
-                sz = is_weight ? b->plan->tensors[z].shape : emit_shape(b, z);
+    const shape sx = emit_shape(b, x), sz = emit_shape(b, z);
     char found[128], other[128];
     shape s = sx;
     if (sx.rank != sz.rank || !shape_broadcast(&sz, &s))

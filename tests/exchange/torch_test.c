@@ -248,10 +248,12 @@ static void names_and_endings_are_checked(void **state)
 
 /* ---- there and back ----------------------------------------------------------------------- */
 
-/* A Reshape of an image has another order there, and a separable convolution is two modules. */
+/* A Reshape of an image has another order there, a separable convolution is two modules, and
+   PReLU's slopes have no shape of an image. */
 static bool has_no_module(const layer_kind *kind)
 {
-    return strcmp(kind->name, "Reshape") == 0 || strstr(kind->name, "Separable") == kind->name;
+    return strcmp(kind->name, "Reshape") == 0 || strcmp(kind->name, "PReLU") == 0 ||
+           strstr(kind->name, "Separable") == kind->name;
 }
 
 static void every_layer_comes_back(void **state)

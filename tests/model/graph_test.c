@@ -256,9 +256,10 @@ static void wrong_calls_are_refused_with_the_layer(void **state)
         {VECTOR(TWICE "    - Dense: {units: 3}\n    - Call: {layer: head}\n"),
          "layers[6]: head (Dense): found an input for which its kernel would have shape (3, 4); "
          "expected (4, 4), as in its first call"},
-        {VECTOR("    - Softmax: {axis: 1, name: s}\n    - Reshape: {target_shape: [2, 2]}\n"
-                "    - Call: {layer: s}\n"),
-         "s (Softmax): found axis 1; expected -1 (the last dimension)"},
+        {VECTOR(
+             "    - LayerNormalization: {axis: 1, name: s}\n    - Reshape: {target_shape: [2, 2]}\n"
+             "    - Call: {layer: s}\n"),
+         "s (LayerNormalization): found axis 1; expected -1 (the last dimension)"},
         {VECTOR(TWICE "    - Call: {layer: head, name: unread}\n"
                       "    - ReLU: {inputs: add}\n"),
          "unread: found no layer that reads its output"},

@@ -102,16 +102,14 @@ cornu_status reference_add(const op_run *r)
 
 /* ---- operations of two tensors --------------------------------------------------------- */
 
-/* The element of x, which repeats the dimensions of 1 and those that it does not have, for element
-   i of y. */
+/* The element of x, which repeats the dimensions of 1, for element i of y. */
 static int64_t repeated(const shape *y, const shape *x, int64_t i)
 {
     int64_t at = 0, stride = 1;
-    for (int d = y->rank - 1; d >= y->rank - x->rank; d--) {
-        const int64_t n = x->dim[d - (y->rank - x->rank)];
-        if (n != 1)
+    for (int d = y->rank - 1; d >= 0; d--) {
+        if (x->dim[d] != 1)
             at += i % y->dim[d] * stride;
-        stride *= n;
+        stride *= x->dim[d];
         i /= y->dim[d];
     }
     return at;

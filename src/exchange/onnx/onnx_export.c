@@ -202,10 +202,8 @@ typedef struct pair {
 static pair pair_of(onnx_export *e, const op *o)
 {
     pair p;
-    bool first = false;
-    /* A weight ends at the last dimension of cornu's layout. */
-    const bool is_weight = tensor_of(e, o->in[1])->role == TENSOR_VARIABLE;
-    p.a = is_weight ? onnx_plain(e, o->in[0]) : onnx_either(e, o->in[0], &first);
+    bool first;
+    p.a = onnx_either(e, o->in[0], &first);
     p.b = first ? onnx_channels_first(e, o->in[1]) : onnx_plain(e, o->in[1]);
     p.y = onnx_result(e, o->out[0], first);
     return p;
