@@ -82,6 +82,21 @@ static void every_layer_comes_back(void **state)
         }
 }
 
+/* Keras's padding "same" stays one layer; what another program pads is cropped. */
+static void a_transposed_convolution_stays_one_layer(void **state)
+{
+    (void)state;
+    const layer_kind *kind = layer_kind_find("Conv2DTranspose");
+    cornu_model *m =
+        net_layer(kind, "3,4,2 | {filters: 3, kernel_size: 3, strides: 2, padding: same}");
+    cornu_model *again = round_trip(m);
+    assert_string_equal(again->layers[again->layer_count - 1]->kind->name, "Conv2DTranspose");
+    assert_int_equal(again->weight_count, 2);
+    expect_same_outputs(m, again);
+    cornu_model_close(again);
+    cornu_model_close(m);
+}
+
 static void a_network_of_pictures_keeps_classes_and_the_scale_of_pixels(void **state)
 {
     (void)state;
@@ -583,6 +598,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_layer_comes_back),
+        TEST(a_transposed_convolution_stays_one_layer),
         TEST(a_network_of_pictures_keeps_classes_and_the_scale_of_pixels),
         TEST(networks_that_branch_come_back),
         TEST(several_inputs_and_outputs_come_back),
