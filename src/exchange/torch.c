@@ -73,35 +73,75 @@ static cornu_status make_module(const cornu_model *m, const layer *l, const int6
 
 /* ---- the order of what was an image ------------------------------------------------------- */
 
+/* Has the model layers of signals, (steps, channels)? They are (channels, steps) there. */
+static bool has_signals(const cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (path_has_ending(m->layers[i]->kind->name, "1D") ||
+            path_has_ending(m->layers[i]->kind->name, "1DTranspose"))
+            return true;
+    return false;
+}
+
+/* The image that this shape is, height, width and channels: a signal has a height of 1. Elsewhere
+   (steps, features) are a sequence, in the same order there. */
+static shape image_of(const cornu_model *m, const shape *s)
+{
+    return s->rank == 2 && has_signals(m) ? (shape){3, {1, s->dim[0], s->dim[1]}} : *s;
+}
+
 /* True if channels first and channels last differ. */
 static bool has_order(const shape *s)
 {
     return s->rank == 3 && s->dim[2] > 1 && s->dim[0] * s->dim[1] > 1;
 }
 
-static cornu_status fail_reshape(const layer *l, const shape *in, const shape *out)
+static cornu_status fail_order(const layer *l, const shape *in, const shape *out)
 {
     char from[128], to[128];
     return status_fail(CORNU_UNSUPPORTED,
-                       "%s: found a Reshape from %s to %s, whose numbers PyTorch has in another "
+                       "%s: found a %s from %s to %s, whose numbers PyTorch has in another "
                        "order; expected no images of several channels before or behind it",
-                       l->name, shape_show(in, false, from), shape_show(out, false, to));
+                       l->name, l->kind->name, shape_show(in, false, from),
+                       shape_show(out, false, to));
 }
 
-/* Follow the order of elements from `in` to `out` through a Flatten or a Reshape. */
-static cornu_status follow(const layer *l, const shape *in, const shape *out, int64_t flat[3])
+static bool is_a(const layer *l, const char *kind)
 {
-    bool reshapes = strcmp(l->kind->name, "Reshape") == 0, was_flat = flat[2] > 0;
-    if ((!reshapes && strcmp(l->kind->name, "Flatten") != 0) || shape_equal(in, out))
+    return strcmp(l->kind->name, kind) == 0;
+}
+
+/* Follow the order of elements through a Flatten or a Reshape. */
+static cornu_status follow_shape(const cornu_model *m, const model_node *n, int64_t flat[3])
+{
+    const shape *in = &m->nodes[n->inputs[0]].out, *out = &n->out;
+    const shape image = image_of(m, in), next = image_of(m, out);
+    const bool was_flat = flat[2] > 0;
+    if (shape_equal(in, out))
         return CORNU_OK;
-    if (has_order(in) && out->rank == 1) {
-        memcpy(flat, in->dim, 3 * sizeof *flat);
+    if (has_order(&image) && out->rank == 1) {
+        memcpy(flat, image.dim, 3 * sizeof *flat);
         return CORNU_OK;
     }
-    bool back = was_flat && out->rank == 3 && memcmp(flat, out->dim, 3 * sizeof *flat) == 0;
-    if (!back && (was_flat || has_order(in) || has_order(out)))
-        return fail_reshape(l, in, out);
+    const bool back = was_flat && next.rank == 3 && memcmp(flat, next.dim, 3 * sizeof *flat) == 0;
+    if (!back && (was_flat || has_order(&image) || has_order(&next)))
+        return fail_order(n->layer, in, out);
     memset(flat, 0, 3 * sizeof *flat);
+    return CORNU_OK;
+}
+
+/* The order of elements behind this node, whose input has the order `flat`. */
+static cornu_status follow(const cornu_model *m, const model_node *n, int64_t flat[3])
+{
+    const shape *in = &m->nodes[n->inputs[0]].out, image = image_of(m, in);
+    if (is_a(n->layer, "Flatten") || is_a(n->layer, "Reshape"))
+        return follow_shape(m, n, flat);
+    if ((is_a(n->layer, "Permute") || is_a(n->layer, "Transpose")) && has_order(&image))
+        return fail_order(n->layer, in, &n->out);
+    if (flat[2] > 0 && !is_a(n->layer, "Dense") &&
+        (n->out.rank != 1 || n->out.dim[0] != flat[0] * flat[1] * flat[2] ||
+         is_a(n->layer, "GroupNormalization")))
+        return fail_order(n->layer, in, &n->out);
     return CORNU_OK;
 }
 
@@ -148,8 +188,9 @@ static cornu_status check_order(const torch_module *module, const int64_t flat[3
 static cornu_status add_module(const cornu_model *m, const model_node *n, int64_t flat[3],
                                torch_module *modules, int *count)
 {
+    TRY(follow(m, n, flat));
     if (n->layer->weight_count == 0)
-        return follow(n->layer, &m->nodes[n->inputs[0]].out, &n->out, flat);
+        return CORNU_OK;
     torch_module *module = module_of(n->layer, modules, *count);
     if (module) {
         TRY(check_order(module, flat));
@@ -196,6 +237,12 @@ static shape torch_shape(const cornu_model *m, int index)
     if (v->shape.rank == 3)
         return (shape){3, {d[3], d[2], d[1]}};
     return v->shape.rank == 2 ? (shape){2, {d[1], d[0]}} : v->shape;
+}
+
+/* The shape whose elements have that order. */
+static const shape *ordered_shape(const variable *v)
+{
+    return v->shape.rank > 2 ? &v->plan_shape : &v->shape;
 }
 
 static weight_order torch_order(const cornu_model *m, const torch_module *module, torch_role role)
@@ -540,7 +587,7 @@ static cornu_status copy_tensor(const state_dict *d, const torch_module *m, torc
     void *values;
     TRY(read_all(t, &values));
     for (int64_t i = 0; i < v->count; i++)
-        v->value[i] = element_at(t, values, weight_order_index(&order, &v->plan_shape, i));
+        v->value[i] = element_at(t, values, weight_order_index(&order, ordered_shape(v), i));
     free(values);
     return CORNU_OK;
 }
@@ -619,7 +666,7 @@ static cornu_status fetch(void *source, int number, void *to, size_t bytes)
     const variable *v = &c->model->variables[module->variable[role]];
     weight_order order = torch_order(c->model, module, role);
     for (int64_t i = 0; i < v->count; i++)
-        out[weight_order_index(&order, &v->plan_shape, i)] = v->value[i];
+        out[weight_order_index(&order, ordered_shape(v), i)] = v->value[i];
     return CORNU_OK;
 }
 

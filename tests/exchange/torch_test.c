@@ -123,6 +123,43 @@ static void weights_behind_a_flattened_image_are_rearranged(void **state)
     cornu_model_close(m);
 }
 
+/* A flattened signal, (steps, channels), likewise: here (3, 2) behind a kernel of one step. What
+   has one weight for each feature follows, in whatever shape plans see it. */
+static void weights_behind_a_flattened_signal_are_rearranged(void **state)
+{
+    (void)state;
+    forget_tensors();
+    float *kernel = ADD("0.weight", 2, 4, 1), *scale = ADD("2.weight", 6);
+    float *dense = ADD("3.weight", 1, 6);
+    cornu_model *m =
+        loaded("3,4", "{Conv1D: {filters: 2, kernel_size: 1, use_bias: false}}, Flatten, "
+                      "RMSNormalization, {Dense: {units: 1, use_bias: false}}");
+    for (int64_t o = 0; o < 2; o++)
+        for (int64_t i = 0; i < 4; i++)
+            assert_float_equal(weight(m, "conv1d/kernel", i * 2 + o), kernel[o * 4 + i], 0);
+    for (int64_t step = 0; step < 3; step++)
+        for (int64_t c = 0; c < 2; c++) {
+            int64_t here = step * 2 + c, there = c * 3 + step;
+            assert_float_equal(weight(m, "rms_normalization/scale", here), scale[there], 0);
+            assert_float_equal(weight(m, "dense/kernel", here), dense[there], 0);
+        }
+    cornu_model_close(m);
+}
+
+/* Features of a sequence, which no layer of signals reads, have one order. */
+static void weights_behind_a_flattened_sequence_stay(void **state)
+{
+    (void)state;
+    forget_tensors();
+    ADD("0.weight", 2, 4);
+    float *last = ADD("2.weight", 1, 6);
+    cornu_model *m = loaded("3,4", "{Dense: {units: 2, use_bias: false}}, Flatten, "
+                                   "{Dense: {units: 1, use_bias: false}}");
+    for (int64_t i = 0; i < 6; i++)
+        assert_float_equal(weight(m, "dense_1/kernel", i), last[i], 0);
+    cornu_model_close(m);
+}
+
 /* ---- which module is which layer ---------------------------------------------------------- */
 
 static void modules_go_to_layers_by_number_and_shape(void **state)
@@ -220,13 +257,17 @@ static void an_image_in_another_order_is_refused(void **state)
         {"12", "{Reshape: {target_shape: [2, 3, 2]}}, Flatten, {Dense: {units: 2}}"},
         {"2,3,2", "{Reshape: {target_shape: [6, 2]}}, {Dense: {units: 2}}"},
         {"2,3,2", "Flatten, {Reshape: {target_shape: [3, 4]}}, {Dense: {units: 2}}"},
+        {"2,3,2", "{Permute: {dims: [3, 1, 2]}}, Flatten, {Dense: {units: 2}}"},
+        {"2,3,2", "Flatten, {GetItem: {key: ':, :6'}}, {Dense: {units: 2}}"},
+        {"2,3,2", "Flatten, {GroupNormalization: {groups: 3}}, {Dense: {units: 2}}"},
+        {"2,3,2", "Flatten, {RepeatVector: {n: 2}}, Flatten, {Dense: {units: 2}}"},
     };
     forget_tensors();
     ADD("0.weight", 2, 12), ADD("0.bias", 2);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cornu_model *m = model_of(cases[i][0], cases[i][1]);
         expect_status(cornu_model_load_weights_as(m, written(), &torch), CORNU_UNSUPPORTED);
-        expect_message("reshape: found a Reshape from (");
+        expect_message("whose numbers PyTorch has in another order");
         cornu_model_close(m);
     }
 }
@@ -248,12 +289,16 @@ static void names_and_endings_are_checked(void **state)
 
 /* ---- there and back ----------------------------------------------------------------------- */
 
-/* A Reshape of an image has another order there, a separable convolution is two modules, and
-   PReLU's slopes have no shape of an image. */
+/* Images have another order there, a separable convolution is two modules, and PReLU's slopes have
+   no shape of an image. */
 static bool has_no_module(const layer_kind *kind)
 {
-    return strcmp(kind->name, "Reshape") == 0 || strcmp(kind->name, "PReLU") == 0 ||
-           strstr(kind->name, "Separable") == kind->name;
+    static const char *const kinds[] = {"Permute",         "PReLU",           "Reshape",
+                                        "SeparableConv1D", "SeparableConv2D", "Transpose"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind->name, kinds[i]) == 0)
+            return true;
+    return false;
 }
 
 static void every_layer_comes_back(void **state)
@@ -361,6 +406,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(kernels_come_channels_last),
         TEST(weights_behind_a_flattened_image_are_rearranged),
+        TEST(weights_behind_a_flattened_signal_are_rearranged),
+        TEST(weights_behind_a_flattened_sequence_stay),
         TEST(modules_go_to_layers_by_number_and_shape),
         TEST(modules_of_one_shape_need_numbers_or_the_layers_names),
         TEST(what_changes_nothing_may_be_left_over),

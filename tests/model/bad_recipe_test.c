@@ -87,6 +87,11 @@ static const struct {
     {MODEL("    - RepeatVector: {n: 2}\n"), "found input (8, 8, 3); expected (features)"},
     {MODEL("    - UpSampling2D: {interpolation: bilinear}\n"),
      "interpolation: found \"bilinear\"; expected \"nearest\""},
+    {MODEL("    - UpSampling2D: {size: 1000000000}\n    - UpSampling2D: {size: 1000000000}\n"),
+     "up_sampling2d|too large"},
+    {MODEL("    - Conv2DTranspose: {filters: 2, kernel_size: 1, strides: 1000000000}\n"
+           "    - Conv2DTranspose: {filters: 2, kernel_size: 1, strides: 1000000000}\n"),
+     "conv2d_transpose"},
     {MODEL("    - GroupNormalization: {groups: 2}\n"),
      "found 2 groups for 3 channels; expected a divisor"},
     {MODEL("    - GroupNormalization: {groups: 0}\n"), "found 0 groups for 3 channels"},

@@ -132,6 +132,12 @@ def test_configurations_of_other_versions_of_keras_are_read():
     assert keras.layers.LayerNormalization.from_config(config).name == "n"
     with pytest.raises(NotImplementedError, match="rms_scaling"):
         keras.layers.LayerNormalization.from_config({**config, "rms_scaling": True})
+    two = {"filters": 2, "kernel_size": [3, 3], "groups": 1, "kernel_initializer": {"class_name": "GlorotUniform", "config": {"seed": None}},
+           "kernel_regularizer": None, "kernel_constraint": None}
+    assert keras.layers.SeparableConv2D.from_config(two).kernel_size == (3, 3)
+    assert keras.layers.DepthwiseConv1D.from_config({"kernel_size": [3], "groups": 1}).kernel_size == (3,)
+    with pytest.raises(NotImplementedError, match="groups"):
+        keras.layers.Conv2DTranspose.from_config({"filters": 2, "kernel_size": 3, "groups": 2})
     with pytest.raises(NotImplementedError, match="LSTM"):
         keras.layers.deserialize({"class_name": "LSTM", "config": {}})
     with pytest.raises(ValueError, match="unknown"):

@@ -55,7 +55,8 @@ def relu(x, negative_slope=0.0, max_value=None, threshold=0.0):
     """x from the threshold on, at most max_value; below it the slope times what is missing."""
     x = _floats(x)
     above = x if max_value is None else np.minimum(x, np.float32(max_value))
-    return np.where(x >= threshold, above, np.float32(negative_slope) * (x - np.float32(threshold)))
+    below = np.float32(negative_slope) * (x - np.float32(threshold)) if negative_slope else np.float32(0)
+    return np.where(np.isnan(x), x, np.where(x >= threshold, above, below))
 
 
 @_or_layer("LeakyReLU")

@@ -42,6 +42,13 @@ typedef struct conv_config {
     OPTION_AS("output_padding", SINGLE, conv_config, output_padding[1], .maximum = LAYER_SIZE_MAX, \
               .fallback = "null", .flags = CONFIG_NULLABLE, .none = -1)
 
+/* Keys of tf.keras 2, whose classes had those of Conv2D. */
+#define OPTION_NO_GROUPS OPTION_TOLERATED("groups", "1")
+#define OPTIONS_NO_KERNEL                                                         \
+    {.key = "kernel_initializer", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS}, \
+        OPTION_TOLERATED("kernel_regularizer", "null"),                           \
+        OPTION_TOLERATED("kernel_constraint", "null")
+
 #define OPTION_PADDING(names) \
     OPTION(CHOICE, conv_config, padding, .choices = (names), .fallback = "valid")
 #define OPTIONS_ACTIVATION_BIAS                                      \
@@ -93,11 +100,11 @@ static cornu_status declare_output(layer_call *call, const window2d *w, int64_t 
 /* A kernel, [height][width][a][b] or, of a signal, [width][a][b] in Keras; the plan sees
    [height][width][seen_a][seen_b]. */
 static void declare_kernel(layer_call *call, const char *name, const window2d *w, int64_t a,
-                           int64_t b, int64_t seen_a, initializer start)
+                           int64_t b, int64_t seen_a, int64_t seen_b, initializer start)
 {
     const shape whole = {4, {w->kernel[0], w->kernel[1], a, b}};
     const shape line = {3, {w->kernel[1], a, b}};
-    const shape seen = {4, {w->kernel[0], w->kernel[1], seen_a, a * b / seen_a}};
+    const shape seen = {4, {w->kernel[0], w->kernel[1], seen_a, seen_b}};
     layer_weight_seen_as(call, name, call->in[0].rank == 3 ? whole : line, seen, start, true);
 }
 
@@ -139,7 +146,8 @@ static cornu_status conv_declare(layer *l, layer_call *call)
     const window2d w = conv_window(c, c->groups, in.dim);
     TRY(declare_output(call, &w, c->filters));
     const int64_t channels = in.dim[2] / c->groups;
-    declare_kernel(call, "kernel", &w, channels, c->filters, channels, c->kernel_initializer);
+    declare_kernel(call, "kernel", &w, channels, c->filters, channels, c->filters,
+                   c->kernel_initializer);
     declare_bias(call, c, c->filters);
     return CORNU_OK;
 }
@@ -251,12 +259,14 @@ static cornu_status depthwise_declare(layer *l, layer_call *call)
 {
     const conv_config *c = l->config;
     const shape in = layer_image_of(&call->in[0]);
-    const int64_t channels = in.dim[2], multiplier = c->depth_multiplier;
+    const int64_t channels = in.dim[2];
+    const int64_t filters = layer_enlarged(channels, c->depth_multiplier);
     TRY(check_strides(c));
     const window2d w = conv_window(c, channels, in.dim);
-    TRY(declare_output(call, &w, channels * multiplier));
-    declare_kernel(call, "kernel", &w, channels, multiplier, 1, c->depthwise_initializer);
-    declare_bias(call, c, channels * multiplier);
+    TRY(declare_output(call, &w, filters));
+    declare_kernel(call, "kernel", &w, channels, c->depth_multiplier, 1, filters,
+                   c->depthwise_initializer);
+    declare_bias(call, c, filters);
     return CORNU_OK;
 }
 
@@ -299,6 +309,7 @@ static const config_field depthwise_conv1d_fields[] = {
     OPTION_DEPTHWISE_START,
     OPTION_BIAS_START,
     OPTIONS_NO_DEPTHWISE_REGULARIZERS,
+    OPTION_NO_GROUPS,
     OPTIONS_END,
 };
 
@@ -313,6 +324,7 @@ static const config_field depthwise_conv2d_fields[] = {
     OPTION_DEPTHWISE_START,
     OPTION_BIAS_START,
     OPTIONS_NO_DEPTHWISE_REGULARIZERS,
+    OPTION_NO_GROUPS,
     OPTIONS_END,
 };
 
@@ -360,13 +372,14 @@ static cornu_status separable_declare(layer *l, layer_call *call)
 {
     const conv_config *c = l->config;
     const shape in = layer_image_of(&call->in[0]);
-    const int64_t channels = in.dim[2], between = channels * c->depth_multiplier;
+    const int64_t channels = in.dim[2];
+    const int64_t between = layer_enlarged(channels, c->depth_multiplier);
     TRY(check_strides(c));
     const window2d w = conv_window(c, channels, in.dim);
     TRY(declare_output(call, &w, c->filters));
-    declare_kernel(call, "depthwise_kernel", &w, channels, c->depth_multiplier, 1,
+    declare_kernel(call, "depthwise_kernel", &w, channels, c->depth_multiplier, 1, between,
                    c->depthwise_initializer);
-    declare_kernel(call, "pointwise_kernel", &pointwise, between, c->filters, between,
+    declare_kernel(call, "pointwise_kernel", &pointwise, between, c->filters, between, c->filters,
                    c->pointwise_initializer);
     declare_bias(call, c, c->filters);
     return CORNU_OK;
@@ -417,6 +430,8 @@ static const config_field separable_conv1d_fields[] = {
     OPTION_POINTWISE_START,
     OPTION_BIAS_START,
     OPTIONS_NO_SEPARABLE_REGULARIZERS,
+    OPTIONS_NO_KERNEL,
+    OPTION_NO_GROUPS,
     OPTIONS_END,
 };
 
@@ -433,6 +448,8 @@ static const config_field separable_conv2d_fields[] = {
     OPTION_POINTWISE_START,
     OPTION_BIAS_START,
     OPTIONS_NO_SEPARABLE_REGULARIZERS,
+    OPTIONS_NO_KERNEL,
+    OPTION_NO_GROUPS,
     OPTIONS_END,
 };
 
@@ -477,6 +494,8 @@ const layer_kind layer_SeparableConv2D = {
 /* The output's size, as Keras computes it for TensorFlow. */
 static int64_t transposed_size(const conv_config *c, int i, int64_t in)
 {
+    if (in > (int64_t)LAYER_SIZE_MAX)
+        return 0;
     const int64_t stride = or_one(c->strides[i]);
     const int64_t extent = or_one(c->dilation_rate[i]) * (or_one(c->kernel_size[i]) - 1) + 1;
     const bool given = c->output_padding[1] >= 0;
@@ -514,7 +533,8 @@ static cornu_status transpose_declare(layer *l, layer_call *call)
                                (long long)size[i], (long long)in.dim[i]);
     const shape out = {3, {size[0], size[1], c->filters}};
     call->out = layer_shaped_like(&call->in[0], &out);
-    declare_kernel(call, "kernel", &w, c->filters, in.dim[2], c->filters, c->kernel_initializer);
+    declare_kernel(call, "kernel", &w, c->filters, in.dim[2], c->filters, in.dim[2],
+                   c->kernel_initializer);
     if (c->use_bias)
         layer_weight_seen_as(call, "bias", (shape){1, {c->filters}},
                              (shape){4, {1, 1, 1, c->filters}}, c->bias_initializer, true);
@@ -548,21 +568,35 @@ static cornu_status transpose_emit(const layer *l, step_builder *b, const tensor
 }
 
 static const config_field conv1d_transpose_fields[] = {
-    OPTION_FILTERS,          OPTION_KERNEL1D,
-    OPTION_STRIDES1D,        OPTION_PADDING(LAYER_PADDINGS),
-    OPTION_OUTPUT_PADDING1D, OPTION_CHANNELS_LAST,
-    OPTION_DILATION1D,       OPTIONS_ACTIVATION_BIAS,
-    OPTION_KERNEL_START,     OPTION_BIAS_START,
-    OPTIONS_NO_REGULARIZERS, OPTIONS_END,
+    OPTION_FILTERS,
+    OPTION_KERNEL1D,
+    OPTION_STRIDES1D,
+    OPTION_PADDING(LAYER_PADDINGS),
+    OPTION_OUTPUT_PADDING1D,
+    OPTION_CHANNELS_LAST,
+    OPTION_DILATION1D,
+    OPTIONS_ACTIVATION_BIAS,
+    OPTION_KERNEL_START,
+    OPTION_BIAS_START,
+    OPTIONS_NO_REGULARIZERS,
+    OPTION_NO_GROUPS,
+    OPTIONS_END,
 };
 
 static const config_field conv2d_transpose_fields[] = {
-    OPTION_FILTERS,          OPTION_KERNEL2D,
-    OPTION_STRIDES2D,        OPTION_PADDING(LAYER_PADDINGS),
-    OPTION_OUTPUT_PADDING2D, OPTION_CHANNELS_LAST,
-    OPTION_DILATION2D,       OPTIONS_ACTIVATION_BIAS,
-    OPTION_KERNEL_START,     OPTION_BIAS_START,
-    OPTIONS_NO_REGULARIZERS, OPTIONS_END,
+    OPTION_FILTERS,
+    OPTION_KERNEL2D,
+    OPTION_STRIDES2D,
+    OPTION_PADDING(LAYER_PADDINGS),
+    OPTION_OUTPUT_PADDING2D,
+    OPTION_CHANNELS_LAST,
+    OPTION_DILATION2D,
+    OPTIONS_ACTIVATION_BIAS,
+    OPTION_KERNEL_START,
+    OPTION_BIAS_START,
+    OPTIONS_NO_REGULARIZERS,
+    OPTION_NO_GROUPS,
+    OPTIONS_END,
 };
 
 static const char *const conv1d_transpose_samples[] = {

@@ -95,6 +95,11 @@ cornu_status layer_fail_operands(const layer_call *call, int count)
                        call->inputs, PLURAL(call->inputs, "", "s"), count);
 }
 
+int64_t layer_enlarged(int64_t size, int64_t factor)
+{
+    return size > SHAPE_ELEMENTS_MAX / factor ? 0 : size * factor;
+}
+
 void layer_weight_seen_as(layer_call *call, const char *name, shape s, shape seen_as,
                           initializer start, bool trainable)
 {

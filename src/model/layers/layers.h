@@ -37,6 +37,8 @@ cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, b
 cornu_status layer_repeat(step_builder *b, tensor_ref x, int axis, int64_t times, tensor_ref *y);
 /* The array's numbers as a constant beside x. */
 cornu_status layer_emit_array(step_builder *b, const number_array *a, tensor_ref x, tensor_ref *y);
+/* size x factor where both are sizes of a dimension; else 0, which is no size. */
+int64_t layer_enlarged(int64_t size, int64_t factor);
 /* Declare a weight. */
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable);
 /* The same, of a weight that plans see in another shape: as an operand beside the layer's input, or

@@ -386,7 +386,7 @@ static cornu_status up_sampling1d_declare(layer *l, layer_call *call)
     const up_sampling_config *c = l->config;
     TRY(layer_wants_steps(call));
     call->out = call->in[0];
-    call->out.dim[0] *= c->size[1];
+    call->out.dim[0] = layer_enlarged(call->out.dim[0], c->size[1]);
     return CORNU_OK;
 }
 
@@ -396,7 +396,7 @@ static cornu_status up_sampling2d_declare(layer *l, layer_call *call)
     TRY(layer_wants_image(call));
     call->out = call->in[0];
     for (int i = 0; i < 2; i++)
-        call->out.dim[i] *= c->size[i];
+        call->out.dim[i] = layer_enlarged(call->out.dim[i], c->size[i]);
     return CORNU_OK;
 }
 
