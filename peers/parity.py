@@ -151,8 +151,13 @@ def distances(model, x):
     return nearest
 
 
-def named_weights(model):
-    return {f"{layer.name}/{w.name}": w for layer in model.layers for w in layer.weights}
+def named_weights(model, within=""):
+    """Each weight under cornu's name for it; those of models within the model, too."""
+    found = {}
+    for layer in model.layers:
+        name = f"{within}{layer.name}/"
+        found.update(named_weights(layer, name) if isinstance(layer, keras.Model) else {name + w.name: w for w in layer.weights})
+    return found
 
 
 def difference(a, b, least=0.0):

@@ -133,6 +133,8 @@ def modules(kind: str, options: dict, shape: tuple) -> list:
     if kind == "Dense":
         linear = nn.Linear(shape[-1], options["units"], options["use_bias"])
         return [Last(linear), activation(options["activation"])]
+    if kind == "DepthwiseConv2D":
+        return modules("Conv2D", {**options, "filters": shape[-1] * options["depth_multiplier"], "groups": shape[-1]}, shape)
     if kind == "BatchNormalization":
         return [norm(nn.BatchNorm2d, options, shape[-1]) if len(shape) == 3
                 else BatchNorm(norm(nn.BatchNorm1d, options, shape[-1]))]
@@ -210,14 +212,15 @@ def rename(back: dict, state: dict) -> dict:
 def samples() -> list[tuple[str, str]]:
     """(name, recipe) of the layers' own tables, and chains."""
     found = []
-    for name, kinds in (("convolutional", ["Conv2D"]), ("core", ["Dense"]),
+    for name, kinds in (("convolutional", ["Conv2D", "DepthwiseConv2D"]), ("core", ["Dense"]),
                         ("normalization", ["BatchNormalization", "LayerNormalization"])):
         with open(f"{ROOT}/src/model/layers/{name}.c") as file:
             text = file.read()
-        for table, kind in re.findall(r"^static const char \*const \w+_samples\[\] = \{(.*?)^\};.*?\.name = \"(\w+)\"", text,
-                                      re.MULTILINE | re.DOTALL):
-            assert kind in kinds
-            found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"', table)]
+        tables = dict(re.findall(r"^static const char \*const (\w+)\[\] = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL))
+        for kind, row in re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL):
+            if kind in kinds:
+                table = tables[re.search(r"\.samples = (\w+)", row)[1]]
+                found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"', table)]
     rows = [(f"{kind} {shape} {options}", f"model: {{input: [{shape}], layers: [{{{kind}: {options}}}]}}")
             for kind, shape, options in found]
     relu = "{Conv2D: {filters: 6, kernel_size: 3, activation: relu}}"
