@@ -50,9 +50,9 @@ def samples() -> list[tuple[str, str, str]]:
         found += [(kind, *sample) for kind, *given in numbers for sample in (("8", "{}"), given)]
         rows += [(kind, f".samples = {table}") for kind, table in re.findall(r"^ELEMENTWISE\((\w+), \w+, \w+, (\w+)", text, re.MULTILINE)]
         rows += [(kind, f".samples = {table}_samples")
-                 for kind, table in re.findall(r"^POOLING\((\w+), \"\w+\", \w+, (\w+),", text, re.MULTILINE)]
-        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r'^BORDER\((\w+), "\w+", (\w+),', text, re.MULTILINE)]
-        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r"^UP_SAMPLING\((\w+), (\w+)\)", text, re.MULTILINE)]
+                 for kind, table in re.findall(r"^POOLING\((\w+), \"\w+\", \w+, \w+, (\w+),", text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r'^BORDER\((\w+), (\w+),', text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r"^UP_SAMPLING\((\w+), (\w+),", text, re.MULTILINE)]
         for kind, row in rows:
             table = re.search(r"\.samples = (\w+)", row)
             found += [(kind, shape, options) for shape, options in re.findall(r'"([\d,]+) \| (\{[^"]*\})"',

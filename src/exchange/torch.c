@@ -77,8 +77,7 @@ static cornu_status make_module(const cornu_model *m, const layer *l, const int6
 static bool has_signals(const cornu_model *m)
 {
     for (int i = 0; i < m->layer_count; i++)
-        if (path_has_ending(m->layers[i]->kind->name, "1D") ||
-            path_has_ending(m->layers[i]->kind->name, "1DTranspose"))
+        if (m->layers[i]->kind->rank == LAYER_SIGNAL)
             return true;
     return false;
 }

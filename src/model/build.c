@@ -340,6 +340,16 @@ static cornu_status check_input_count(const layer *l, int count)
                        PLURAL(count, "", "s"), l->kind->merges ? " or more" : "");
 }
 
+static cornu_status check_rank(const layer_kind *kind, const layer_call *call)
+{
+    char found[128];
+    if (kind->rank == 0 || call->in[0].rank == kind->rank)
+        return CORNU_OK;
+    return status_fail(
+        CORNU_INVALID, "found input %s; expected %s", shape_show(&call->in[0], false, found),
+        kind->rank == LAYER_SIGNAL ? "(steps, channels)" : "(height, width, channels)");
+}
+
 /* Compute the output and weights of a call on the outputs of these nodes. */
 static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const int *inputs,
                             layer_call *call)
@@ -351,6 +361,8 @@ static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const
         in[i] = m->nodes[inputs[i]].out;
     call->in = in;
     cornu_status status = check_input_count(l, call->inputs);
+    if (status == CORNU_OK)
+        status = check_rank(l->kind, call);
     if (status == CORNU_OK)
         status = l->kind->declare(l, call);
     if (status == CORNU_OK)

@@ -43,12 +43,16 @@ typedef enum layer_range {
     LAYER_RESCALES    /* changed on purpose, as pixels need it */
 } layer_range;
 
+/* (steps, channels), and (height, width, channels). */
+enum { LAYER_SIGNAL = 2, LAYER_IMAGE = 3 };
+
 /* One kind of layer: its row in the file of its family, in layers/. */
 typedef struct layer_kind {
     const char *name;      /* Keras's class name */
     const char *base_name; /* stem of automatic names: "conv2d" */
     size_t config_size;
     const struct config_field *fields; /* NULL-ended */
+    int rank; /* dimensions of an input, without the batch: LAYER_SIGNAL, LAYER_IMAGE; 0: any */
     /* Check the options, compute the call's output shape, and declare weights. Errors say what was
        found and expected; the caller adds the layer's name and place. */
     cornu_status (*declare)(layer *l, layer_call *call);

@@ -1,6 +1,5 @@
 /* keras.layers.activations */
 #include "model/layers/layers.h"
-#include <string.h>
 
 /* Activation: y = act(x). */
 typedef struct activation_config {
@@ -193,9 +192,7 @@ static cornu_status prelu_declare(layer *l, layer_call *call)
                                (long long)axis, shape_show(&call->in[0], true, shown), alpha.rank);
         alpha.dim[axis - 1] = 1;
     }
-    shape seen = {.rank = alpha.rank + 1, .dim = {1}};
-    memcpy(seen.dim + 1, alpha.dim, (size_t)alpha.rank * sizeof *alpha.dim);
-    layer_weight_seen_as(call, "alpha", alpha, seen, c->alpha_initializer, true);
+    layer_weight_beside(call, "alpha", alpha, alpha.rank, c->alpha_initializer);
     return layer_same_shape(l, call);
 }
 

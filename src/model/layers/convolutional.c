@@ -152,18 +152,6 @@ static cornu_status conv_declare(layer *l, layer_call *call)
     return CORNU_OK;
 }
 
-static cornu_status conv1d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return conv_declare(l, call);
-}
-
-static cornu_status conv2d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
-    return conv_declare(l, call);
-}
-
 static cornu_status conv_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
     const conv_config *c = l->config;
@@ -235,7 +223,8 @@ const layer_kind layer_Conv1D = {
     .base_name = "conv1d",
     .config_size = sizeof(conv_config),
     .fields = conv1d_fields,
-    .declare = conv1d_declare,
+    .rank = LAYER_SIGNAL,
+    .declare = conv_declare,
     .emit = conv_emit,
     .samples = conv1d_samples,
 };
@@ -245,7 +234,8 @@ const layer_kind layer_Conv2D = {
     .base_name = "conv2d",
     .config_size = sizeof(conv_config),
     .fields = conv2d_fields,
-    .declare = conv2d_declare,
+    .rank = LAYER_IMAGE,
+    .declare = conv_declare,
     .emit = conv_emit,
     .samples = conv2d_samples,
 };
@@ -268,18 +258,6 @@ static cornu_status depthwise_declare(layer *l, layer_call *call)
                    c->depthwise_initializer);
     declare_bias(call, c, filters);
     return CORNU_OK;
-}
-
-static cornu_status depthwise_conv1d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return depthwise_declare(l, call);
-}
-
-static cornu_status depthwise_conv2d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
-    return depthwise_declare(l, call);
 }
 
 static cornu_status depthwise_emit(const layer *l, step_builder *b, const tensor_ref *x,
@@ -346,7 +324,8 @@ const layer_kind layer_DepthwiseConv1D = {
     .base_name = "depthwise_conv1d",
     .config_size = sizeof(conv_config),
     .fields = depthwise_conv1d_fields,
-    .declare = depthwise_conv1d_declare,
+    .rank = LAYER_SIGNAL,
+    .declare = depthwise_declare,
     .emit = depthwise_emit,
     .samples = depthwise_conv1d_samples,
 };
@@ -356,7 +335,8 @@ const layer_kind layer_DepthwiseConv2D = {
     .base_name = "depthwise_conv2d",
     .config_size = sizeof(conv_config),
     .fields = depthwise_conv2d_fields,
-    .declare = depthwise_conv2d_declare,
+    .rank = LAYER_IMAGE,
+    .declare = depthwise_declare,
     .emit = depthwise_emit,
     .samples = depthwise_conv2d_samples,
 };
@@ -383,18 +363,6 @@ static cornu_status separable_declare(layer *l, layer_call *call)
                    c->pointwise_initializer);
     declare_bias(call, c, c->filters);
     return CORNU_OK;
-}
-
-static cornu_status separable_conv1d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return separable_declare(l, call);
-}
-
-static cornu_status separable_conv2d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
-    return separable_declare(l, call);
 }
 
 static cornu_status separable_emit(const layer *l, step_builder *b, const tensor_ref *x,
@@ -471,7 +439,8 @@ const layer_kind layer_SeparableConv1D = {
     .base_name = "separable_conv1d",
     .config_size = sizeof(conv_config),
     .fields = separable_conv1d_fields,
-    .declare = separable_conv1d_declare,
+    .rank = LAYER_SIGNAL,
+    .declare = separable_declare,
     .emit = separable_emit,
     .samples = separable_conv1d_samples,
 };
@@ -481,7 +450,8 @@ const layer_kind layer_SeparableConv2D = {
     .base_name = "separable_conv2d",
     .config_size = sizeof(conv_config),
     .fields = separable_conv2d_fields,
-    .declare = separable_conv2d_declare,
+    .rank = LAYER_IMAGE,
+    .declare = separable_declare,
     .emit = separable_emit,
     .samples = separable_conv2d_samples,
 };
@@ -536,21 +506,9 @@ static cornu_status transpose_declare(layer *l, layer_call *call)
     declare_kernel(call, "kernel", &w, c->filters, in.dim[2], c->filters, in.dim[2],
                    c->kernel_initializer);
     if (c->use_bias)
-        layer_weight_seen_as(call, "bias", (shape){1, {c->filters}},
-                             (shape){4, {1, 1, 1, c->filters}}, c->bias_initializer, true);
+        layer_weight_beside(call, "bias", (shape){1, {c->filters}}, LAYER_IMAGE,
+                            c->bias_initializer);
     return CORNU_OK;
-}
-
-static cornu_status conv1d_transpose_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return transpose_declare(l, call);
-}
-
-static cornu_status conv2d_transpose_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
-    return transpose_declare(l, call);
 }
 
 static cornu_status transpose_emit(const layer *l, step_builder *b, const tensor_ref *x,
@@ -620,7 +578,8 @@ const layer_kind layer_Conv1DTranspose = {
     .base_name = "conv1d_transpose",
     .config_size = sizeof(conv_config),
     .fields = conv1d_transpose_fields,
-    .declare = conv1d_transpose_declare,
+    .rank = LAYER_SIGNAL,
+    .declare = transpose_declare,
     .emit = transpose_emit,
     .samples = conv1d_transpose_samples,
 };
@@ -630,7 +589,8 @@ const layer_kind layer_Conv2DTranspose = {
     .base_name = "conv2d_transpose",
     .config_size = sizeof(conv_config),
     .fields = conv2d_transpose_fields,
-    .declare = conv2d_transpose_declare,
+    .rank = LAYER_IMAGE,
+    .declare = transpose_declare,
     .emit = transpose_emit,
     .samples = conv2d_transpose_samples,
 };

@@ -3,24 +3,6 @@
 #include "base/memory.h"
 #include <stdlib.h>
 
-cornu_status layer_wants_image(const layer_call *call)
-{
-    char found[128];
-    if (call->in[0].rank == 3)
-        return CORNU_OK;
-    return status_fail(CORNU_INVALID, "found input %s; expected (height, width, channels)",
-                       shape_show(&call->in[0], false, found));
-}
-
-cornu_status layer_wants_steps(const layer_call *call)
-{
-    char found[128];
-    if (call->in[0].rank == 2)
-        return CORNU_OK;
-    return status_fail(CORNU_INVALID, "found input %s; expected (steps, channels)",
-                       shape_show(&call->in[0], false, found));
-}
-
 shape layer_image_of(const shape *in)
 {
     return in->rank == 3 ? *in : (shape){3, {1, in->dim[0], in->dim[1]}};
@@ -105,6 +87,14 @@ void layer_weight_seen_as(layer_call *call, const char *name, shape s, shape see
 {
     call->weights[call->weight_count++] = (weight_spec){
         .name = name, .shape = s, .seen_as = seen_as, .initializer = start, .trainable = trainable};
+}
+
+void layer_weight_beside(layer_call *call, const char *name, shape s, int rank, initializer start)
+{
+    shape seen = {.rank = rank + 1};
+    for (int i = 0, lacking = seen.rank - s.rank; i < seen.rank; i++)
+        seen.dim[i] = i < lacking ? 1 : s.dim[i - lacking];
+    layer_weight_seen_as(call, name, s, seen, start, true);
 }
 
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)

@@ -5,11 +5,7 @@
 #include "model/config.h"
 #include "model/model.h"
 
-/* Fail unless the input is an image, (height, width, channels). */
-cornu_status layer_wants_image(const layer_call *call);
-/* Fail unless the input is a signal, (steps, channels). Layers of one dimension see it as an image
-   of height 1. */
-cornu_status layer_wants_steps(const layer_call *call);
+/* Layers of signals see them as images of height 1. */
 /* The image that an image or a signal is; and a signal of this image, if `in` is one. */
 shape layer_image_of(const shape *in);
 shape layer_shaped_like(const shape *in, const shape *image);
@@ -45,6 +41,8 @@ void layer_weight(layer_call *call, const char *name, shape s, initializer start
    as an image's kernel. */
 void layer_weight_seen_as(layer_call *call, const char *name, shape s, shape seen_as,
                           initializer start, bool trainable);
+/* The same as an operand beside a tensor of this rank: with 1 for the dimensions that it lacks. */
+void layer_weight_beside(layer_call *call, const char *name, shape s, int rank, initializer start);
 /* Append the activation, unless it is linear. */
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 /* y = max(x, number), and y = min(x, number). */

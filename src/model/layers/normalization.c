@@ -79,6 +79,16 @@ const layer_kind layer_BatchNormalization = {
     .samples = batch_normalization_samples,
 };
 
+/* The options of the factor gamma and the summand beta, without statistics. */
+#define OPTIONS_AFFINE(config)                                                                   \
+    OPTION(REAL, config, epsilon, .fallback = "0.001", .maximum = 1e9, .flags = CONFIG_ABOVE),   \
+        OPTION(BOOL, config, center, .fallback = "true"),                                        \
+        OPTION(BOOL, config, scale, .fallback = "true"),                                         \
+        OPTION(INITIALIZER, config, beta_initializer, .fallback = "zeros"),                      \
+        OPTION(INITIALIZER, config, gamma_initializer, .fallback = "ones"),                      \
+        OPTION_NEUTRAL("beta_regularizer", "null"), OPTION_NEUTRAL("gamma_regularizer", "null"), \
+        OPTION_NEUTRAL("beta_constraint", "null"), OPTION_NEUTRAL("gamma_constraint", "null")
+
 /* LayerNormalization over the last dimension: y = gamma (x - mean) / sqrt(variance + epsilon) +
    beta, with the mean and (biased) variance of each sample's own last dimension. */
 typedef struct layer_normalization_config {
@@ -90,16 +100,7 @@ typedef struct layer_normalization_config {
 
 static const config_field layer_normalization_fields[] = {
     OPTION(AXIS, layer_normalization_config, axis, .fallback = "-1"),
-    OPTION(REAL, layer_normalization_config, epsilon, .fallback = "0.001", .maximum = 1e9,
-           .flags = CONFIG_ABOVE),
-    OPTION(BOOL, layer_normalization_config, center, .fallback = "true"),
-    OPTION(BOOL, layer_normalization_config, scale, .fallback = "true"),
-    OPTION(INITIALIZER, layer_normalization_config, beta_initializer, .fallback = "zeros"),
-    OPTION(INITIALIZER, layer_normalization_config, gamma_initializer, .fallback = "ones"),
-    OPTION_NEUTRAL("beta_regularizer", "null"),
-    OPTION_NEUTRAL("gamma_regularizer", "null"),
-    OPTION_NEUTRAL("beta_constraint", "null"),
-    OPTION_NEUTRAL("gamma_constraint", "null"),
+    OPTIONS_AFFINE(layer_normalization_config),
     OPTION_TOLERATED("rms_scaling", "false"),
     OPTIONS_END,
 };
@@ -162,16 +163,7 @@ static const config_field group_normalization_fields[] = {
     OPTION(INT, group_normalization_config, groups, .minimum = -1, .maximum = LAYER_SIZE_MAX,
            .fallback = "32"),
     OPTION(AXIS, group_normalization_config, axis, .fallback = "-1"),
-    OPTION(REAL, group_normalization_config, epsilon, .fallback = "0.001", .maximum = 1e9,
-           .flags = CONFIG_ABOVE),
-    OPTION(BOOL, group_normalization_config, center, .fallback = "true"),
-    OPTION(BOOL, group_normalization_config, scale, .fallback = "true"),
-    OPTION(INITIALIZER, group_normalization_config, beta_initializer, .fallback = "zeros"),
-    OPTION(INITIALIZER, group_normalization_config, gamma_initializer, .fallback = "ones"),
-    OPTION_NEUTRAL("beta_regularizer", "null"),
-    OPTION_NEUTRAL("gamma_regularizer", "null"),
-    OPTION_NEUTRAL("beta_constraint", "null"),
-    OPTION_NEUTRAL("gamma_constraint", "null"),
+    OPTIONS_AFFINE(group_normalization_config),
     OPTIONS_END,
 };
 
@@ -181,14 +173,10 @@ static int64_t group_count(const group_normalization_config *c, const shape *in)
     return c->groups == -1 ? in->dim[in->rank - 1] : c->groups;
 }
 
-/* A weight for each channel: an operand beside the layer's input. */
 static void declare_channels(layer_call *call, const char *name, initializer start)
 {
-    const int64_t channels = call->out.dim[call->out.rank - 1];
-    shape seen = {.rank = call->out.rank + 1};
-    for (int i = 0; i < seen.rank; i++)
-        seen.dim[i] = i == seen.rank - 1 ? channels : 1;
-    layer_weight_seen_as(call, name, (shape){1, {channels}}, seen, start, true);
+    const shape channels = {1, {call->out.dim[call->out.rank - 1]}};
+    layer_weight_beside(call, name, channels, call->out.rank, start);
 }
 
 static cornu_status group_normalization_declare(layer *l, layer_call *call)

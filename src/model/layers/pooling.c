@@ -57,25 +57,13 @@ static window2d pool_window(const layer *l, const shape *image)
     return w;
 }
 
-static cornu_status pool_declare(const layer *l, layer_call *call)
+static cornu_status pool_declare(layer *l, layer_call *call)
 {
     const shape in = layer_image_of(&call->in[0]);
     const window2d w = pool_window(l, &in);
     TRY(layer_window_shape(call, &w, &in, in.dim[2]));
     call->out = layer_shaped_like(&call->in[0], &call->out);
     return CORNU_OK;
-}
-
-static cornu_status pool1d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return pool_declare(l, call);
-}
-
-static cornu_status pool2d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
-    return pool_declare(l, call);
 }
 
 typedef cornu_status pool_verb(step_builder *b, tensor_ref x, const window2d *w, tensor_ref *y);
@@ -120,24 +108,12 @@ static const config_field global2d_fields[] = {
 /* GlobalAveragePooling1D has them, too. */
 #define global1d_fields global2d_fields
 
-static cornu_status global_declare(const layer *l, layer_call *call)
+static cornu_status global_declare(layer *l, layer_call *call)
 {
     const global_config *c = l->config;
     const shape in = layer_image_of(&call->in[0]), one = {3, {1, 1, in.dim[2]}};
     call->out = c->keepdims ? layer_shaped_like(&call->in[0], &one) : (shape){1, {in.dim[2]}};
     return CORNU_OK;
-}
-
-static cornu_status global1d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return global_declare(l, call);
-}
-
-static cornu_status global2d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
-    return global_declare(l, call);
 }
 
 static cornu_status pool_whole(step_builder *b, tensor_ref x, pool_verb *verb, tensor_ref *y)
@@ -180,24 +156,25 @@ static const char *const global2d_samples[] = {
 
 /* ---- the rows ---------------------------------------------------------------------------- */
 
-#define POOLING(class_name, stem, config, options, emits) \
-    const layer_kind layer_##class_name = {               \
-        .name = #class_name,                              \
-        .base_name = (stem),                              \
-        .config_size = sizeof(config),                    \
-        .fields = options##_fields,                       \
-        .declare = options##_declare,                     \
-        .emit = emits##_pooling_emit,                     \
-        .samples = options##_samples,                     \
+#define POOLING(class_name, stem, dimensions, family, options, emits) \
+    const layer_kind layer_##class_name = {                           \
+        .name = #class_name,                                          \
+        .base_name = (stem),                                          \
+        .config_size = sizeof(family##_config),                       \
+        .fields = options##_fields,                                   \
+        .rank = (dimensions),                                         \
+        .declare = family##_declare,                                  \
+        .emit = emits##_pooling_emit,                                 \
+        .samples = options##_samples,                                 \
     }
 
-POOLING(MaxPooling1D, "max_pooling1d", pool_config, pool1d, max);
-POOLING(MaxPooling2D, "max_pooling2d", pool_config, pool2d, max);
-POOLING(AveragePooling1D, "average_pooling1d", pool_config, pool1d, average);
-POOLING(AveragePooling2D, "average_pooling2d", pool_config, pool2d, average);
-POOLING(GlobalMaxPooling1D, "global_max_pooling1d", global_config, global1d, global_max);
-POOLING(GlobalMaxPooling2D, "global_max_pooling2d", global_config, global2d, global_max);
-POOLING(GlobalAveragePooling1D, "global_average_pooling1d", global_config, global1d,
+POOLING(MaxPooling1D, "max_pooling1d", LAYER_SIGNAL, pool, pool1d, max);
+POOLING(MaxPooling2D, "max_pooling2d", LAYER_IMAGE, pool, pool2d, max);
+POOLING(AveragePooling1D, "average_pooling1d", LAYER_SIGNAL, pool, pool1d, average);
+POOLING(AveragePooling2D, "average_pooling2d", LAYER_IMAGE, pool, pool2d, average);
+POOLING(GlobalMaxPooling1D, "global_max_pooling1d", LAYER_SIGNAL, global, global1d, global_max);
+POOLING(GlobalMaxPooling2D, "global_max_pooling2d", LAYER_IMAGE, global, global2d, global_max);
+POOLING(GlobalAveragePooling1D, "global_average_pooling1d", LAYER_SIGNAL, global, global1d,
         global_average);
-POOLING(GlobalAveragePooling2D, "global_average_pooling2d", global_config, global2d,
+POOLING(GlobalAveragePooling2D, "global_average_pooling2d", LAYER_IMAGE, global, global2d,
         global_average);

@@ -161,27 +161,13 @@ static cornu_status declare_border(const layer *l, layer_call *call, int sign)
     return CORNU_OK;
 }
 
-static cornu_status zero_padding1d_declare(layer *l, layer_call *call)
+static cornu_status zero_padding_declare(layer *l, layer_call *call)
 {
-    TRY(layer_wants_steps(call));
     return declare_border(l, call, 1);
 }
 
-static cornu_status zero_padding2d_declare(layer *l, layer_call *call)
+static cornu_status cropping_declare(layer *l, layer_call *call)
 {
-    TRY(layer_wants_image(call));
-    return declare_border(l, call, 1);
-}
-
-static cornu_status cropping1d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_steps(call));
-    return declare_border(l, call, -1);
-}
-
-static cornu_status cropping2d_declare(layer *l, layer_call *call)
-{
-    TRY(layer_wants_image(call));
     return declare_border(l, call, -1);
 }
 
@@ -238,22 +224,23 @@ static const char *const cropping2d_samples[] = {
     NULL,
 };
 
-#define BORDER(class_name, stem, kind, emits) \
-    const layer_kind layer_##class_name = {   \
-        .name = #class_name,                  \
-        .base_name = (stem),                  \
-        .config_size = sizeof(border_config), \
-        .fields = kind##_fields,              \
-        .declare = kind##_declare,            \
-        .emit = emits##_emit,                 \
-        .samples = kind##_samples,            \
-        .range = LAYER_REARRANGES,            \
+#define BORDER(class_name, kind, dimensions, family) \
+    const layer_kind layer_##class_name = {          \
+        .name = #class_name,                         \
+        .base_name = #kind,                          \
+        .config_size = sizeof(border_config),        \
+        .fields = kind##_fields,                     \
+        .rank = (dimensions),                        \
+        .declare = family##_declare,                 \
+        .emit = family##_emit,                       \
+        .samples = kind##_samples,                   \
+        .range = LAYER_REARRANGES,                   \
     }
 
-BORDER(ZeroPadding1D, "zero_padding1d", zero_padding1d, zero_padding);
-BORDER(ZeroPadding2D, "zero_padding2d", zero_padding2d, zero_padding);
-BORDER(Cropping1D, "cropping1d", cropping1d, cropping);
-BORDER(Cropping2D, "cropping2d", cropping2d, cropping);
+BORDER(ZeroPadding1D, zero_padding1d, LAYER_SIGNAL, zero_padding);
+BORDER(ZeroPadding2D, zero_padding2d, LAYER_IMAGE, zero_padding);
+BORDER(Cropping1D, cropping1d, LAYER_SIGNAL, cropping);
+BORDER(Cropping2D, cropping2d, LAYER_IMAGE, cropping);
 
 /* ---- orders and repetitions ---------------------------------------------------------------- */
 
@@ -381,22 +368,12 @@ static const config_field up_sampling2d_fields[] = {
     OPTIONS_END,
 };
 
-static cornu_status up_sampling1d_declare(layer *l, layer_call *call)
+static cornu_status up_sampling_declare(layer *l, layer_call *call)
 {
     const up_sampling_config *c = l->config;
-    TRY(layer_wants_steps(call));
     call->out = call->in[0];
-    call->out.dim[0] = layer_enlarged(call->out.dim[0], c->size[1]);
-    return CORNU_OK;
-}
-
-static cornu_status up_sampling2d_declare(layer *l, layer_call *call)
-{
-    const up_sampling_config *c = l->config;
-    TRY(layer_wants_image(call));
-    call->out = call->in[0];
-    for (int i = 0; i < 2; i++)
-        call->out.dim[i] = layer_enlarged(call->out.dim[i], c->size[i]);
+    for (int i = 0, last = call->out.rank - 2; i <= last; i++) /* a signal's size is the second */
+        call->out.dim[i] = layer_enlarged(call->out.dim[i], c->size[i + 1 - last]);
     return CORNU_OK;
 }
 
@@ -426,17 +403,18 @@ static const char *const up_sampling2d_samples[] = {
     NULL,
 };
 
-#define UP_SAMPLING(class_name, kind)              \
+#define UP_SAMPLING(class_name, kind, dimensions)  \
     const layer_kind layer_##class_name = {        \
         .name = #class_name,                       \
         .base_name = #kind,                        \
         .config_size = sizeof(up_sampling_config), \
         .fields = kind##_fields,                   \
-        .declare = kind##_declare,                 \
+        .rank = (dimensions),                      \
+        .declare = up_sampling_declare,            \
         .emit = up_sampling_emit,                  \
         .samples = kind##_samples,                 \
         .range = LAYER_REARRANGES,                 \
     }
 
-UP_SAMPLING(UpSampling1D, up_sampling1d);
-UP_SAMPLING(UpSampling2D, up_sampling2d);
+UP_SAMPLING(UpSampling1D, up_sampling1d, LAYER_SIGNAL);
+UP_SAMPLING(UpSampling2D, up_sampling2d, LAYER_IMAGE);
