@@ -73,6 +73,14 @@ static const conv_row conv_rows[] = {
     {2, 14, 14, 32, 64, {5, 5}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_RELU},
     {9, 9, 7, 17, 20, {5, 5}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_TANH},
     {9, 6, 5, 16, 33, {5, 5}, {1, 1}, {1, 1}, 1, true, false, ACTIVATION_LINEAR},
+    /* depthwise: strides, tails of channels, columns and taps, windows larger than the image */
+    {3, 19, 21, 40, 40, {3, 3}, {2, 2}, {1, 1}, 40, true, true, ACTIVATION_LINEAR},
+    {2, 12, 30, 24, 24, {5, 5}, {1, 1}, {1, 1}, 24, true, false, ACTIVATION_RELU},
+    {2, 13, 11, 33, 33, {5, 4}, {2, 3}, {1, 1}, 33, true, true, ACTIVATION_TANH},
+    {2, 11, 25, 16, 16, {3, 3}, {1, 1}, {2, 3}, 16, false, true, ACTIVATION_LINEAR},
+    {40, 2, 1, 70, 70, {3, 3}, {1, 1}, {1, 1}, 70, true, true, ACTIVATION_RELU},
+    {1, 14, 13, 5, 5, {11, 11}, {1, 1}, {1, 1}, 5, true, true, ACTIVATION_LINEAR},
+    {1, 14, 13, 5, 5, {11, 12}, {1, 1}, {1, 1}, 5, true, true, ACTIVATION_LINEAR},
     /* images of few channels: the published first layers, tails, strides */
     {2, 32, 32, 3, 32, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_LINEAR},
     {1, 13, 150, 3, 32, {3, 3}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},

@@ -70,8 +70,8 @@ typedef struct batch_norm_block {
 typedef struct batch_norm_kernels {
     /* sum += x */
     void (*add)(const batch_norm_block *b);
-    /* second += (x - mean)^2 */
-    void (*add_squares)(const batch_norm_block *b);
+    /* sum += x - mean, second += (x - mean)^2 */
+    void (*add_moments)(const batch_norm_block *b);
     /* sum += dy, second += dy (x - mean) */
     void (*add_gradients)(const batch_norm_block *b);
     /* out = (x - mean) scale + shift */

@@ -9,8 +9,9 @@
 /* ---- batch norm -------------------------------------------------------------------------- */
 
 /* Batch normalization over [rows][channels]. Sums over rows are in doubles: each task's block of
-   rows has a partial sum, and these are added in task order. The variance is computed around the
-   mean (two passes), so that a large mean costs no digits. An addition and an activation that
+   rows has a partial sum, and these are added in task order. One pass sums the distances from the
+   first row and their squares: whatever the mean, these are no larger than the deviations allow, so
+   that it costs no digits. An addition and an activation that
    follow (GROUP_RESIDUAL) are made while a block is in the L1 cache. */
 
 CPU_ISA_TABLE(batch_norm_kernels, cpu_batch_norm_kernels);
@@ -162,19 +163,17 @@ static cornu_status batch_norm_run_forward(const op_run *r)
     float *mean = r->out[1], *inverse = r->out[2], *moving_mean = r->out[3],
           *moving_variance = r->out[4], momentum = r->op->a.batch_norm.momentum;
     norm_run n = begin_run(r);
-    n.pass = s->kernels->add;
+    n.whole.mean = r->in[0];
+    n.pass = s->kernels->add_moments;
     threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 0);
-    for (int64_t i = 0; i < s->channels; i++) {
-        mean[i] = (float)(n.totals[i] / (double)s->rows);
-        n.totals[i] = n.totals[i] / (double)s->rows - (double)mean[i];
-    }
-    n.whole.mean = mean;
-    n.pass = s->kernels->add_squares;
-    threads_run(r->pool, s->tasks, sum_task, &n);
     total(&n, 1);
     for (int64_t i = 0; i < s->channels; i++) {
-        double variance = n.totals[s->channels + i] / (double)s->rows;
+        double further = n.totals[i] / (double)s->rows, exact = (double)r->in[0][i] + further;
+        double variance = n.totals[s->channels + i] / (double)s->rows - further * further;
+        variance = variance < 0 ? 0 : variance;
+        mean[i] = (float)exact;
+        n.totals[i] = exact - (double)mean[i];
         inverse[i] = (float)(1.0 / sqrt(variance + (double)r->op->a.batch_norm.epsilon));
         if (!moving_mean)
             continue;
