@@ -183,7 +183,7 @@ GUIDES = {
     "batch-norm": Guide(batch_norm, "mnist", ()),
     "functional-chain": Guide(functional_chain, "rows", ()),
     "overfitting-dropout": Guide(overfitting_dropout, "fashion", ()),
-    "overfitting-l2": Guide(overfitting_l2, "fashion", ("penalized, Dense", "kernel_regularizer")),
+    "overfitting-l2": Guide(overfitting_l2, "fashion", ()),
     "augmented": Guide(augmented, "photos", ("RandomFlip", "data.augment")),
     "augmented-inside": Guide(augmented_inside, "photos", ("changes, Sequential", "data.augment")),
     "residual": Guide(residual, "cifar", ()),

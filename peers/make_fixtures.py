@@ -702,6 +702,13 @@ def optimizer_cases():
     yield "ftrl_strengths", O.Ftrl(0.1, initial_accumulator_value=0.5, l1_regularization_strength=0.1,
                                    l2_regularization_strength=0.2, l2_shrinkage_regularization_strength=0.05, beta=0.3)
     yield "ftrl_power", O.Ftrl(0.1, learning_rate_power=-0.3, l1_regularization_strength=0.05, clipvalue=0.5)
+    R = keras.regularizers
+    penalized = {"kernel_regularizer": R.L1L2(0.03, 0.1), "bias_regularizer": R.L2(0.2)}
+    yield "regularized", O.SGD(0.1), {"kernel_regularizer": R.L2(0.1), "bias_regularizer": R.L1(0.05)}
+    yield "regularized_adam", O.Adam(0.05, epsilon=1e-2), penalized
+    yield "regularized_clipnorm", O.SGD(0.1, clipnorm=0.3), penalized
+    yield "regularized_global_clipnorm", O.SGD(0.1, momentum=0.5, global_clipnorm=0.5), penalized
+    yield "regularized_clipvalue", O.RMSprop(0.01, epsilon=1e-2, clipvalue=0.2, weight_decay=0.1), penalized
     yield "schedule_step", O.SGD(S.PiecewiseConstantDecay([0, 2], [0.3, 0.2, 0.05]))
     yield "schedule_step_adam", O.Adam(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01]))
     yield "schedule_exponential", O.SGD(S.ExponentialDecay(0.3, 2, 0.5), momentum=0.9)
@@ -722,10 +729,10 @@ def make_optimizers(seed):
     element: what is compared is the optimizer, not a sum's rounding."""
     group = Group(seed)
     n, units, steps = 6, 4, 5
-    for case, optimizer in optimizer_cases():
+    for case, optimizer, *options in optimizer_cases():
         keras.backend.clear_session()
         group.start(case)
-        model = keras.Sequential([keras.Input((n,)), L.Dense(units)])
+        model = keras.Sequential([keras.Input((n,)), L.Dense(units, **dict(*options))])
         model.compile(optimizer=optimizer, loss="mean_squared_error")
         group.put("model", model.to_json())
         group.put("compile", compile_section(optimizer=optimizer))
@@ -763,6 +770,14 @@ def frozen_cases():
     yield "conv_between", "adam", (6, 6, 1), [
         L.Conv2D(2, 3, name="a"), L.BatchNormalization(name="m"), L.Conv2D(2, 2, name="b"),
         L.BatchNormalization(name="n"), L.Flatten(name="f"), L.Dense(2, name="c")], "amc"
+    l1, l2, both = keras.regularizers.L1(0.03), keras.regularizers.L2(0.05), keras.regularizers.L1L2(0.02, 0.04)
+    yield "regularized", "sgd", (6, 6, 2), [
+        L.Conv2D(4, 2, kernel_regularizer=l2, bias_regularizer=l1, name="a"), L.BatchNormalization(gamma_regularizer=l2, beta_regularizer=l1, name="n"),
+        L.DepthwiseConv2D(2, depthwise_regularizer=both, name="d"), L.PReLU(alpha_regularizer=l2, shared_axes=(1, 2), name="p"),
+        L.SeparableConv2D(4, 2, depthwise_regularizer=l1, pointwise_regularizer=l2, name="s"),
+        L.GroupNormalization(2, gamma_regularizer=both, beta_regularizer=l2, name="g"), L.Conv2DTranspose(2, 2, kernel_regularizer=l2, name="t"),
+        L.Flatten(name="f"), L.LayerNormalization(gamma_regularizer=l1, beta_regularizer=both, name="l"),
+        L.Dense(3, kernel_regularizer=both, name="frozen"), L.Dense(2, kernel_regularizer=l2, name="b")], "andpsgtflb"
     yield "all", "adam", (4,), [L.Dense(3, name="a"), L.BatchNormalization(name="n", center=False, scale=False),
                                 L.Dense(2, name="b")], "n"
 

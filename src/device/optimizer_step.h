@@ -85,8 +85,11 @@ static inline optimizer_constants optimizer_step(const op *o, float learning_rat
                              .l2 = (float)how->l2_regularization_strength,
                              .shrinkage = (float)how->l2_shrinkage_regularization_strength,
                              .beta = (float)how->beta,
-                             .form = optimizer_form(o)};
-    c.plain = c.gradient_scale == 1 && isinf(c.clip_value) && c.weight_decay == 0;
+                             .penalty_l1 = o->a.update.penalty.l1,
+                             .penalty_l2 = o->a.update.penalty.l2,
+                             .form = optimizer_form(o),
+                             .penalized = penalty_any(o->a.update.penalty)};
+    c.plain = c.gradient_scale == 1 && isinf(c.clip_value) && c.weight_decay == 0 && !c.penalized;
     return c;
 }
 

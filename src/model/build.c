@@ -187,10 +187,25 @@ static cornu_status check_shapes(const layer_call *call)
     return CORNU_OK;
 }
 
+/* The layer's option WEIGHT_suffix of this weight; NULL: it has none. */
+static const void *weight_option(const layer *l, const weight_spec *w, const char *suffix)
+{
+    const char *name = w->options ? w->options : w->name;
+    size_t length = strlen(name), end = strlen("_kernel");
+    if (length > end && strcmp(name + length - end, "_kernel") == 0)
+        length -= end;
+    for (const config_field *f = l->kind->fields; f->key; f++)
+        if (f->type < CONFIG_NEUTRAL && strncmp(f->key, name, length) == 0 &&
+            strcmp(f->key + length, suffix) == 0)
+            return (const char *)l->config + f->offset;
+    return NULL;
+}
+
 static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call *call)
 {
     for (int i = 0; i < call->weight_count; i++) {
         const weight_spec *w = &call->weights[i];
+        const regularizer *penalty = weight_option(l, w, "_regularizer");
         const variable v = {
             .shape = w->shape,
             .plan_shape = w->seen_as,
@@ -199,6 +214,7 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
             .trainable = w->trainable && l->trainable && m->trainable,
             .of = -1,
             .initializer = w->initializer,
+            .regularizer = penalty ? *penalty : (regularizer){.kind = REGULARIZER_NONE},
         };
         char *name = NULL;
         TRY(memory_format(&name, "%s/%s", l->name, w->name));

@@ -1,4 +1,6 @@
-/* Options: their reader and writer; and initializers, which are options that have options. */
+/* Options: their reader and writer; and initializers and regularizers, which are options that have
+ * options.
+ */
 #include "model/config.h"
 #include "base/memory.h"
 #include <math.h>
@@ -402,6 +404,12 @@ static cornu_status read_initializer(const config_field *f, const doc *d, void *
     return initializer_read(d, out);
 }
 
+static cornu_status read_regularizer(const config_field *f, const doc *d, void *out)
+{
+    (void)f;
+    return regularizer_read(d, out);
+}
+
 static cornu_status read_neutral(const config_field *f, const doc *d, void *out)
 {
     (void)out;
@@ -454,6 +462,7 @@ static field_reader *const readers[] = {
     [CONFIG_CHOICE] = read_choice,
     [CONFIG_ACTIVATION] = read_activation,
     [CONFIG_INITIALIZER] = read_initializer,
+    [CONFIG_REGULARIZER] = read_regularizer,
     [CONFIG_SHAPE] = read_shape,
     [CONFIG_BATCH_SHAPE] = read_batch_shape,
     [CONFIG_PADDING] = read_padding,
@@ -486,6 +495,8 @@ static void store_none(const config_field *f, void *out)
         number_array_free(out);
     else if (f->type == CONFIG_STRING)
         *(const char **)out = NULL;
+    else if (f->type == CONFIG_REGULARIZER)
+        *(regularizer *)out = (regularizer){.kind = REGULARIZER_NONE};
 }
 
 static cornu_status read_value(const config_field *f, const doc *d, void *out)
@@ -636,6 +647,8 @@ static bool is_none(const config_field *f, const void *value)
         return !((const number_array *)value)->values;
     case CONFIG_STRING:
         return !*(const char *const *)value;
+    case CONFIG_REGULARIZER:
+        return ((const regularizer *)value)->kind == REGULARIZER_NONE;
     default:
         return false;
     }
@@ -667,6 +680,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
         return activation_to_json(value);
     case CONFIG_INITIALIZER:
         return initializer_to_json(value);
+    case CONFIG_REGULARIZER:
+        return regularizer_to_json(value);
     case CONFIG_SHAPE:
     case CONFIG_BATCH_SHAPE:
         return shape_to_json(value, f->type == CONFIG_BATCH_SHAPE);
@@ -692,6 +707,13 @@ json_t *config_value(const config_field *f, const void *config)
     return value_to_json(f, (const char *)config + f->offset);
 }
 
+/* The absence of a regularizer goes without saying. */
+static bool is_written(const config_field *f, const void *config)
+{
+    return f->type < CONFIG_ELSEWHERE && !(f->flags & (CONFIG_ALIAS | CONFIG_ARGUMENT)) &&
+           !(f->type == CONFIG_REGULARIZER && is_none(f, (const char *)config + f->offset));
+}
+
 bool config_has_value(const config_field *f, const void *config)
 {
     return f->type < CONFIG_ELSEWHERE && !is_none(f, (const char *)config + f->offset);
@@ -700,46 +722,9 @@ bool config_has_value(const config_field *f, const void *config)
 cornu_status config_write(const config_field *fields, const void *config, json_t *object)
 {
     for (const config_field *f = fields; f->key; f++)
-        if (f->type < CONFIG_ELSEWHERE && !(f->flags & (CONFIG_ALIAS | CONFIG_ARGUMENT)))
+        if (is_written(f, config))
             TRY(config_set(object, f->key, config_value(f, config)));
     return CORNU_OK;
-}
-
-/* ---- printing --------------------------------------------------------------------------- */
-
-/* Do all reals survive being printed with `digits` significant digits? */
-static bool prints_exactly(const json_t *value, int digits)
-{
-    char shown[40];
-    const char *key;
-    json_t *item;
-    size_t i;
-    if (json_is_real(value)) {
-        snprintf(shown, sizeof shown, "%.*g", digits, json_real_value(value));
-        return !(strtod(shown, NULL) < json_real_value(value)) &&
-               !(strtod(shown, NULL) > json_real_value(value));
-    }
-    json_object_foreach((json_t *)(uintptr_t)value, key, item)
-    {
-        (void)key;
-        if (!prints_exactly(item, digits))
-            return false;
-    }
-    json_array_foreach(value, i, item)
-    {
-        if (!prints_exactly(item, digits))
-            return false;
-    }
-    return true;
-}
-
-cornu_status config_print(const json_t *value, char **out)
-{
-    size_t digits = 15;
-    while (digits < 17 && !prints_exactly(value, (int)digits))
-        digits++;
-    *out = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
-    return *out ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "not enough memory for JSON text");
 }
 
 /* ---- describing ------------------------------------------------------------------------- */
@@ -754,6 +739,7 @@ static const char *const type_names[] = {
     [CONFIG_CHOICE] = "choice",
     [CONFIG_ACTIVATION] = "activation",
     [CONFIG_INITIALIZER] = "initializer",
+    [CONFIG_REGULARIZER] = "regularizer",
     [CONFIG_SHAPE] = "shape",
     [CONFIG_BATCH_SHAPE] = "batch_shape",
     [CONFIG_PADDING] = "padding",
@@ -829,7 +815,68 @@ json_t *config_row(const char *class_name, const char *name, json_t *options)
                      options);
 }
 
-/* ---- initializers, by name ---------------------------------------------------------------- */
+/* ---- options that have options ----------------------------------------------------------- */
+
+/* A row of initializers, or of what else is chosen so: a class of Keras's by one of its names. */
+typedef struct config_class {
+    const char *class_name, *other_name, *name;
+    const config_field *fields;
+} config_class;
+
+/* The number of the row that is called so; -1: none is. */
+static int find_class(const config_class *rows, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rows[i].class_name, name) == 0 || strcasecmp(rows[i].name, name) == 0 ||
+            (rows[i].other_name && strcmp(rows[i].other_name, name) == 0))
+            return i;
+    return -1;
+}
+
+/* The number of the row that is chosen; `kind` it is, with its article. */
+static cornu_status choose_class(const char *article, const char *kind, const config_class *rows,
+                                 int count, const doc *d, int *number, const doc **options)
+{
+    const char *name, *names[INITIALIZER_COUNT + REGULARIZER_END];
+    char what[WANTED_SIZE];
+    snprintf(what, sizeof what, "%s %s", article, kind);
+    TRY(name_split(d, what, &name, options));
+    *number = find_class(rows, count, name);
+    for (int i = 0; i < count; i++)
+        names[i] = rows[i].name;
+    return *number < 0 ? name_fail(d, kind, name, names, count) : CORNU_OK;
+}
+
+static cornu_status read_class(const config_class *row, const doc *d, const doc *options, void *out)
+{
+    TRY(config_check_keys(row->name, options, row->fields, NULL));
+    return config_read(row->name, d, options, row->fields, out);
+}
+
+static json_t *class_to_json(const char *module, const config_class *row, const void *config)
+{
+    json_t *written = json_object();
+    if (!written || config_write(row->fields, config, written) != CORNU_OK) {
+        json_decref(written);
+        return NULL;
+    }
+    return config_keras_object(module, row->class_name, written);
+}
+
+static json_t *class_table(const config_class *rows, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        const char *other = rows[i].other_name;
+        json_t *row = config_row(rows[i].class_name, rows[i].name, config_describe(rows[i].fields));
+        if (row && other)
+            json_object_set_new(row, "aliases", json_pack("[s]", other));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* ---- initializers ------------------------------------------------------------------------- */
 
 static const config_field constant_initializer[] = {
     OPTION_AS("value", REAL, initializer, value, .fallback = "0.0"),
@@ -877,52 +924,31 @@ static const config_field uniform_initializer[] = {
 static const config_field gain_initializer[] = {GAIN, OPTION_DTYPE, OPTIONS_END};
 static const config_field orthogonal_initializer[] = {GAIN, RANDOM_INITIALIZER};
 
-static const struct {
-    const char *class_name, *other_name, *name;
-    const config_field *fields;
-} initializer_rows[] = {
+static const config_class initializer_rows[] = {
 #define INITIALIZER(id, class_name, other_name, name, function, options) \
     {class_name, other_name, name, options##_initializer},
 #include "model/initializers.def"
 };
 
-static bool find_initializer(const char *name, initializer_kind *kind)
-{
-    for (int i = 0; i < INITIALIZER_COUNT; i++)
-        if (strcmp(initializer_rows[i].class_name, name) == 0 ||
-            strcasecmp(initializer_rows[i].name, name) == 0 ||
-            (initializer_rows[i].other_name && strcmp(initializer_rows[i].other_name, name) == 0)) {
-            *kind = (initializer_kind)i;
-            return true;
-        }
-    return false;
-}
-
 cornu_status initializer_read(const doc *d, initializer *out)
 {
-    const char *name;
     const doc *options;
+    int number;
     /* {constant: 0.1}: the single option without its name. */
     if (d && d->type == DOC_MAP && d->count == 1 &&
         (d->items[0]->type == DOC_REAL || d->items[0]->type == DOC_INT) &&
-        find_initializer(d->items[0]->key, &out->kind) && out->kind == INITIALIZER_CONSTANT) {
+        find_class(initializer_rows, INITIALIZER_COUNT, d->items[0]->key) == INITIALIZER_CONSTANT) {
         const config_field one[] = {
             OPTION_AS(d->items[0]->key, REAL, initializer, value, .flags = 0),
             OPTIONS_END,
         };
+        out->kind = INITIALIZER_CONSTANT;
         return config_read("constant", d, d, one, out);
     }
-    TRY(name_split(d, "an initializer", &name, &options));
-    if (!find_initializer(name, &out->kind)) {
-        const char *names[INITIALIZER_COUNT];
-        for (int i = 0; i < INITIALIZER_COUNT; i++)
-            names[i] = initializer_rows[i].name;
-        return name_fail(d, "initializer", name, names, INITIALIZER_COUNT);
-    }
-    *out = (initializer){.kind = out->kind};
-    const config_field *fields = initializer_rows[out->kind].fields;
-    TRY(config_check_keys(initializer_rows[out->kind].name, options, fields, NULL));
-    TRY(config_read(initializer_rows[out->kind].name, d, options, fields, out));
+    TRY(choose_class("an", "initializer", initializer_rows, INITIALIZER_COUNT, d, &number,
+                     &options));
+    *out = (initializer){.kind = (initializer_kind)number};
+    TRY(read_class(&initializer_rows[number], d, options, out));
     if (out->distribution == DISTRIBUTION_NORMAL) /* Keras writes its other name */
         out->distribution = DISTRIBUTION_TRUNCATED;
     return CORNU_OK;
@@ -930,24 +956,49 @@ cornu_status initializer_read(const doc *d, initializer *out)
 
 json_t *initializer_to_json(const initializer *i)
 {
-    json_t *config = json_object();
-    if (!config || config_write(initializer_rows[i->kind].fields, i, config) != CORNU_OK) {
-        json_decref(config);
-        return NULL;
-    }
-    return config_keras_object("keras.initializers", initializer_rows[i->kind].class_name, config);
+    return class_to_json("keras.initializers", &initializer_rows[i->kind], i);
 }
 
 json_t *initializer_table(void)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < INITIALIZER_COUNT; i++) {
-        const char *other = initializer_rows[i].other_name;
-        json_t *row = config_row(initializer_rows[i].class_name, initializer_rows[i].name,
-                                 config_describe(initializer_rows[i].fields));
-        if (row && other)
-            json_object_set_new(row, "aliases", json_pack("[s]", other));
-        json_array_append_new(list, row);
-    }
-    return list;
+    return class_table(initializer_rows, INITIALIZER_COUNT);
+}
+
+/* ---- regularizers ------------------------------------------------------------------------- */
+
+#define PENALTY(field, usual) \
+    OPTION(REAL, regularizer, field, .fallback = usual, .maximum = INFINITY)
+
+static const config_field l1_regularizer[] = {PENALTY(l1, "0.01"), OPTIONS_END};
+static const config_field l2_regularizer[] = {PENALTY(l2, "0.01"), OPTIONS_END};
+static const config_field l1_l2_regularizer[] = {PENALTY(l1, "0.0"), PENALTY(l2, "0.0"),
+                                                 OPTIONS_END};
+
+static const config_class regularizer_rows[] = {
+#define REGULARIZER(id, class_name, other_name, name, options) \
+    {class_name, other_name, name, options##_regularizer},
+#include "model/regularizers.def"
+};
+enum { REGULARIZERS = REGULARIZER_END - 1 };
+
+cornu_status regularizer_read(const doc *d, regularizer *out)
+{
+    const doc *options;
+    int number;
+    TRY(choose_class("a", "regularizer", regularizer_rows, REGULARIZERS, d, &number, &options));
+    *out = (regularizer){.kind = (regularizer_kind)(number + 1)};
+    TRY(read_class(&regularizer_rows[number], d, options, out));
+    if (d->type == DOC_STRING && strcmp(d->string, "l1_l2") == 0) /* tf.keras 2's function */
+        out->l1 = out->l2 = 0.01;
+    return CORNU_OK;
+}
+
+json_t *regularizer_to_json(const regularizer *r)
+{
+    return class_to_json("keras.regularizers", &regularizer_rows[r->kind - 1], r);
+}
+
+json_t *regularizer_table(void)
+{
+    return class_table(regularizer_rows, REGULARIZERS);
 }

@@ -11,6 +11,7 @@
 #include "model/index_key.h"
 #include "model/initializers.h"
 #include "model/number_array.h"
+#include "model/regularizers.h"
 
 typedef enum config_type {
     CONFIG_INT,         /* int64_t */
@@ -21,6 +22,7 @@ typedef enum config_type {
     CONFIG_CHOICE,      /* int: the index in `choices`, "valid|same" */
     CONFIG_ACTIVATION,  /* activation; null is linear */
     CONFIG_INITIALIZER, /* initializer */
+    CONFIG_REGULARIZER, /* regularizer; null is none */
     CONFIG_SHAPE,       /* shape: a list of ints */
     CONFIG_BATCH_SHAPE, /* shape: the same after a leading null */
     CONFIG_PADDING,     /* int64_t[4]: int, [h, w] or [[top, bottom], [left, right]] */
@@ -142,7 +144,7 @@ json_t *config_row(const char *class_name, const char *name, json_t *options);
 json_t *config_keras_object(const char *module, const char *class_name, json_t *config);
 /* Add `value` (which it takes, also on failure) under `key`. */
 cornu_status config_set(json_t *object, const char *key, json_t *value);
-/* JSON text of a value, numbers as short as they can be without losing bits. */
+/* JSON text of a value, numbers as short as they can be without losing bits (config_print.c). */
 cornu_status config_print(const json_t *value, char **out);
 
 /* ---- names ------------------------------------------------------------------------------ */

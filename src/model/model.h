@@ -14,7 +14,9 @@ typedef struct layer layer;
 
 /* A weight, as a layer's `declare` describes it. */
 typedef struct weight_spec {
-    const char *name; /* "kernel" */
+    const char *name;    /* "kernel" */
+    const char *options; /* its options are OPTIONS_regularizer ...; NULL: the name, without
+                            "_kernel" at its end */
     shape shape;
     shape seen_as; /* the same numbers as the plan sees them */
     initializer initializer;

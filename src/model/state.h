@@ -6,6 +6,7 @@
 
 #include "base/doc.h"
 #include "model/initializers.h"
+#include "model/regularizers.h"
 
 /* ---- variables -------------------------------------------------------------------------- */
 
@@ -24,6 +25,7 @@ typedef struct variable {
     int of;   /* slots: the variable that it belongs to; else -1 */
     int slot; /* slots: its number in the optimizer's row */
     initializer initializer;
+    regularizer regularizer; /* counts while the variable is trained */
 } variable;
 
 /* Access to the weights that a device is training. */

@@ -379,6 +379,7 @@ static cornu_status update_of(const step_builder *b, int number, op *out)
     }
     o.a.update.optimizer = m->optimizer;
     o.a.update.norm_slot = -1;
+    o.a.update.penalty = builder_penalty(b, number);
     *out = o;
     return CORNU_OK;
 }
@@ -444,6 +445,9 @@ static cornu_status build_clipped_updates(step_builder *b)
         o.in[0] = b->notes[i].gradient;
         o.out[0] = n.sums;
         o.a.norm.slot = slot++;
+        o.a.norm.penalty = builder_penalty(b, i);
+        if (penalty_any(o.a.norm.penalty))
+            o.in[1] = i;
         TRY(builder_add(b, &o, m->variables[i].name));
     }
     return add_all(b, &n);

@@ -353,6 +353,36 @@ static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
     return CORNU_OK;
 }
 
+/* ---- penalties --------------------------------------------------------------------------- */
+
+/* A weight that no loss depends on would have its penalty as its only gradient. */
+static cornu_status check_penalty(const step_builder *b, int weight)
+{
+    const char *name = b->plan->model->variables[weight].name;
+    if (b->plan->mode != PLAN_TRAIN || b->notes[weight].needs_gradient)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: found a regularizer, and no output with a loss that depends on the "
+                       "weight; expected a loss, or the layer with trainable: false",
+                       name);
+}
+
+/* The loss counts the penalties on the weights as they are before the updates. */
+static cornu_status add_penalties(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->weight_count; i++) {
+        op o = op_new(OP_PENALTY);
+        o.a.penalty = builder_penalty(b, i);
+        if (!penalty_any(o.a.penalty))
+            continue;
+        TRY(check_penalty(b, i));
+        o.in[0] = i;
+        TRY(builder_add(b, &o, m->variables[i].name));
+    }
+    return CORNU_OK;
+}
+
 /* ---- all together ------------------------------------------------------------------------ */
 
 static void touch(plan *p, tensor_ref t, int operation)
@@ -421,6 +451,8 @@ static cornu_status add_operations(step_builder *b, tensor_ref *outputs)
     if (p->mode != PLAN_PREDICT)
         TRY(add_goals(b, outputs));
     TRY(add_output(b, outputs));
+    if (p->mode != PLAN_PREDICT)
+        TRY(add_penalties(b));
     return p->mode == PLAN_TRAIN ? build_backward(b, forward_count) : CORNU_OK;
 }
 

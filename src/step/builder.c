@@ -236,3 +236,11 @@ cornu_status builder_add_variables(step_builder *b)
     }
     return CORNU_OK;
 }
+
+penalty builder_penalty(const step_builder *b, int weight)
+{
+    const variable *v = &b->plan->model->variables[weight];
+    if (!v->trained)
+        return (penalty){0, 0};
+    return (penalty){(float)v->regularizer.l1, (float)v->regularizer.l2};
+}

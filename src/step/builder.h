@@ -65,6 +65,8 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out);
    to it. */
 cornu_status builder_gradient(step_builder *b, tensor_ref t, tensor_ref *out);
 
+/* The penalty on this weight in training and evaluation: none of one that is not trained. */
+penalty builder_penalty(const step_builder *b, int weight);
 /* Append the backward pass and, except for SCOPE_GRADIENTS, the updates. The gradient of the output
    (or of the logits) already exists. */
 cornu_status build_backward(step_builder *b, int forward_count);

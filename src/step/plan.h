@@ -62,6 +62,16 @@ typedef struct tensor {
 #define OP_INPUTS_MAX 6
 #define OP_OUTPUTS_MAX 5
 
+/* l1 |w| + l2 w^2 of each element of a weight, which a loss counts. */
+typedef struct penalty {
+    float l1, l2;
+} penalty;
+
+static inline bool penalty_any(penalty of)
+{
+    return of.l1 > 0 || of.l2 > 0;
+}
+
 typedef union op_attributes {
     struct {
         augmentation augment;
@@ -122,8 +132,10 @@ typedef union op_attributes {
         int slot;
         bool whole; /* the sum itself is wanted, not its mean over rows */
     } metric;
+    penalty penalty;
     struct {
         int slot;
+        penalty penalty;
     } norm;
     struct {
         optimizer optimizer;
@@ -131,6 +143,7 @@ typedef union op_attributes {
         int norm_count; /* elements of s to sum for global_clipnorm */
         int64_t before,
             after; /* number of elements of w, at its start and end, that are not updated */
+        penalty penalty;
     } update;
 } op_attributes;
 

@@ -14,6 +14,7 @@ static const struct {
     {"layers", layer_table},
     {"activations", activation_table},
     {"initializers", initializer_table},
+    {"regularizers", regularizer_table},
     {"losses", loss_table},
     {"metrics", metric_table},
     {"optimizers", optimizer_table},

@@ -35,6 +35,9 @@ typedef struct net_case {
 /* Widths below, at and above a panel and its vectors; batches below and above a tile's rows. */
 static const net_case nets[] = {
     {"{Dense: {units: 49, activation: relu}}, {Dense: {units: 7}}", 37, 5},
+    {"{Dense: {units: 49, kernel_regularizer: {l1_l2: {l1: 0.001, l2: 0.01}}, bias_regularizer: "
+     "l2}}, {Dense: {units: 7, kernel_regularizer: l1}}",
+     37, 5},
     {"{Dense: {units: 48, activation: tanh}}, {Dense: {units: 96, activation: elu}}, "
      "{Dense: {units: 1}}",
      24, 32},

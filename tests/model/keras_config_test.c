@@ -339,8 +339,8 @@ static void what_is_refused_is_named_with_its_layer(void **state)
          "\"compile_config\": {}}",
          "(mobilenet, Functional): found no layers; expected a list of at least one"},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, "
-         "\"kernel_regularizer\": {\"class_name\": \"L2\"}}}",
-         "config.layers[1] (d, Dense).config.kernel_regularizer: found {class_name: \"L2\"}; "
+         "\"activity_regularizer\": {\"class_name\": \"L2\"}}}",
+         "config.layers[1] (d, Dense).config.activity_regularizer: found {class_name: \"L2\"}; "
          "expected null"},
         {"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"lstm\"}}",
          "config.layers[1] (lstm, LSTM): unknown layer \"LSTM\""},

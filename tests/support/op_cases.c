@@ -281,9 +281,18 @@ static void add_plain(const shape *s)
     c = add(OP_ADD);
     *c = (op_case){.kind = c->kind, .in = {*s, *s}, .out = {*s}};
     label(c, "");
+    c = add(OP_PENALTY);
+    *c = (op_case){.kind = c->kind, .in = {*s}, .a.penalty = {0.3f, 0.2f}};
+    label(c, "");
     c = add(OP_SQUARE_SUM);
     *c = (op_case){.kind = c->kind, .in = {*s}, .out = {shape1(3)}, .a.norm.slot = 1};
     label(c, "");
+    c = add(OP_SQUARE_SUM);
+    *c = (op_case){.kind = c->kind,
+                   .in = {*s, *s},
+                   .out = {shape1(3)},
+                   .a.norm = {.slot = 1, .penalty = {0.3f, 0.2f}}};
+    label(c, "penalized");
 }
 
 /* all three of x's rows, with gamma and beta, or neither */
@@ -535,6 +544,10 @@ static void add_update(int64_t count, const optimizer *o, const char *more)
     c->a.update.norm_slot = o->clipnorm > 0 ? 2 : -1;
     c->a.update.norm_count = 3;
     label(c, more);
+    op_case penalized = *c;
+    penalized.a.update.penalty = (penalty){0.3f, 0.2f};
+    label(&penalized, "penalized");
+    *add(OP_UPDATE) = penalized;
 }
 
 /* Every optimizer with every set of its options that chooses slots: each form of each rule. */

@@ -4,13 +4,14 @@ from .._missing import missing
 from ..devices import device
 from . import _keras_names
 from . import (activations, backend, callbacks, config, datasets, distribution, initializers, layers, legacy, losses, metrics,
-               models, ops, optimizers, preprocessing, saving, utils)
+               models, ops, optimizers, preprocessing, regularizers, saving, utils)
 from .initializers import Initializer
 from .layers import Input, Layer
 from .losses import Loss
 from .metrics import Metric
 from .models import Model, Sequential
 from .optimizers import Optimizer
+from .regularizers import Regularizer
 from ._tensors import KerasTensor
 
 __version__ = _cornu.version
@@ -21,7 +22,7 @@ def version() -> str:
     return __version__
 
 
-__all__ = ["Initializer", "Input", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Sequential", "activations", "backend",
+__all__ = ["Initializer", "Input", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Regularizer", "Sequential", "activations", "backend",
            "callbacks", "config", "datasets", "device", "distribution", "initializers", "layers", "legacy", "losses", "metrics", "models", "ops",
-           "optimizers", "preprocessing", "saving", "utils", "version"]
+           "optimizers", "preprocessing", "regularizers", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

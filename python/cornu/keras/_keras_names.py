@@ -81,6 +81,13 @@ initializers = frozenset(
     " glorot_uniform he_normal he_uniform identity lecun_normal lecun_uniform ones orthogonal random_normal "
     " random_uniform serialize stft truncated_normal variance_scaling zeros".split()
 )
+regularizers = frozenset(
+    "L1 L1L2 L2 OrthogonalRegularizer Regularizer deserialize get l1 l1_l2 l2 orthogonal_regularizer serialize".split()
+)
+constraints = frozenset(
+    "Constraint MaxNorm MinMaxNorm NonNeg UnitNorm deserialize get max_norm min_max_norm non_neg serialize "
+    " unit_norm".split()
+)
 activations = frozenset(
     "celu deserialize elu exponential gelu get glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh "
     " leaky_relu linear log_sigmoid log_softmax mish relu relu6 selu serialize sigmoid silu soft_shrink "

@@ -9,7 +9,7 @@ from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, options_of, plain
-from . import _keras_names, activations, initializers
+from . import _keras_names, activations, initializers, regularizers
 from ._names import automatic_name
 from ._tensors import KerasTensor, Node, call, is_symbolic
 from ._tf2 import takes
@@ -382,7 +382,7 @@ def _padding(value: Any):
     return tuple(map(_pair, pair)) if isinstance(pair, tuple) else pair
 
 
-_RESOLVE = {"activation": _activation, "initializer": initializers.get, "pair": _pair, "single": _single, "padding": _padding}
+_RESOLVE = {"activation": _activation, "initializer": initializers.get, "regularizer": regularizers.get, "pair": _pair, "single": _single, "padding": _padding}
 
 
 def _sample_shape(owner: str, given: dict) -> tuple | None:

@@ -46,6 +46,13 @@ static inline void host_add_loss(const op_run *r, const op *o, double mean)
         to->metrics[o->a.loss.slot] += mean * batch;
 }
 
+/* A penalty on weights, which the step's loss counts once the LOSS is there. */
+static inline void host_add_penalty(const op_run *r, double value)
+{
+    r->results->last_loss += value;
+    r->results->loss += value * (double)r->plan->batch;
+}
+
 /* What a row adds to the sum of `o`, a METRIC. */
 static inline double host_metric_row(const op *o, const float *output, const float *target,
                                      int64_t n)

@@ -13,10 +13,28 @@ typedef float rule_real;
 cornu_status reference_square_sum(const op_run *r)
 {
     int64_t count = OP_IN(r->plan, r->op, 0)->count;
+    const penalty p = r->op->a.norm.penalty;
     double sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += (double)r->in[0][i] * (double)r->in[0][i];
+    for (int64_t i = 0; i < count; i++) {
+        float g = r->in[0][i];
+        if (r->in[1])
+            g = rule_penalized(p.l1, p.l2, r->in[1][i], g);
+        sum += (double)g * (double)g;
+    }
     r->out[0][r->op->a.norm.slot] = (float)sum;
+    return CORNU_OK;
+}
+
+cornu_status reference_penalty(const op_run *r)
+{
+    int64_t count = OP_IN(r->plan, r->op, 0)->count;
+    const penalty p = r->op->a.penalty;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double w = (double)r->in[0][i];
+        sum += (double)p.l1 * fabs(w) + (double)p.l2 * w * w;
+    }
+    host_add_penalty(r, sum);
     return CORNU_OK;
 }
 
@@ -33,6 +51,8 @@ static void update_element(const op_run *r, const optimizer_constants *c, int64_
     float slot[OPTIMIZER_SLOTS_MAX] = {0};
     for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)
         slot[s] = r->out[1 + s] ? r->out[1 + s][i] : 0;
+    if (c->penalized)
+        g = rule_penalized(c->penalty_l1, c->penalty_l2, r->out[0][i], g);
     rule_clip_and_decay(c, &r->out[0][i], &g);
     rules[r->op->a.update.optimizer.id](c, c->form, &r->out[0][i], g, slot);
     for (int s = 0; s < OPTIMIZER_SLOTS_MAX; s++)

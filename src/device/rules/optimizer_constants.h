@@ -20,8 +20,11 @@ typedef struct optimizer_constants {
     float rate_1, rate_2;                 /* 1 - beta_1, 1 - beta_2 */
     optimizer_factors factors;            /* of the step */
     float power, l1, l2, shrinkage, beta; /* Ftrl; power: of its accumulator */
+    float penalty_l1, penalty_l2;         /* of the weight's own regularizer */
     int form;                             /* bit i: slot i exists; OPTIMIZER_FORM_NESTEROV */
-    int plain; /* 1: gradients are not clipped or scaled, and weights do not decay */
+    int plain;     /* 1: gradients are not clipped or scaled, and weights have no penalty and do not
+                      decay */
+    int penalized; /* 1: one of penalty_l1 and penalty_l2 is not 0 */
 } optimizer_constants;
 
 enum { OPTIMIZER_FORM_NESTEROV = 8 };

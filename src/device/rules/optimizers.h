@@ -14,6 +14,7 @@
    (model/optimizers.def), where bit i of `form` is set; a kernel for vectors passes `form` as a
    constant. RULE_FORMS_NAME lists the forms that have a function of their own, for speed. */
 #include "device/rules/optimizer_constants.h"
+#include "device/rules/penalty.h"
 
 /* Clips the gradient and decays the weight. A NaN stays a NaN. */
 RULE void rule_clip_and_decay(const optimizer_constants *c, rule_real *w, rule_real *g)

@@ -167,12 +167,13 @@ const layer_kind layer_ELU = {
    for all along the shared axes. */
 typedef struct prelu_config {
     initializer alpha_initializer;
+    regularizer alpha_regularizer;
     int_list shared_axes;
 } prelu_config;
 
 static const config_field prelu_fields[] = {
     OPTION(INITIALIZER, prelu_config, alpha_initializer, .fallback = "Zeros"),
-    OPTION_NEUTRAL("alpha_regularizer", "null"),
+    OPTION_REGULARIZER(prelu_config, alpha_regularizer),
     OPTION_NEUTRAL("alpha_constraint", "null"),
     OPTION(INTS, prelu_config, shared_axes, .fallback = "null", .flags = CONFIG_NULLABLE),
     OPTIONS_END,

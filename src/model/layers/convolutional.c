@@ -11,6 +11,7 @@ typedef struct conv_config {
     activation activation;
     bool use_bias;
     initializer kernel_initializer, depthwise_initializer, pointwise_initializer, bias_initializer;
+    regularizer kernel_regularizer, depthwise_regularizer, pointwise_regularizer, bias_regularizer;
 } conv_config;
 
 #define OPTION_FILTERS OPTION(INT, conv_config, filters, LAYER_SIZES, .flags = CONFIG_REQUIRED)
@@ -173,7 +174,7 @@ static const config_field conv1d_fields[] = {
     OPTIONS_ACTIVATION_BIAS,
     OPTION_KERNEL_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_REGULARIZERS(conv_config),
     OPTIONS_NO_LORA(OPTION_TOLERATED),
     OPTIONS_END,
 };
@@ -189,7 +190,7 @@ static const config_field conv2d_fields[] = {
     OPTIONS_ACTIVATION_BIAS,
     OPTION_KERNEL_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_REGULARIZERS(conv_config),
     OPTIONS_NO_LORA(OPTION_TOLERATED),
     OPTIONS_END,
 };
@@ -256,6 +257,7 @@ static cornu_status depthwise_declare(layer *l, layer_call *call)
     TRY(declare_output(call, &w, filters));
     declare_kernel(call, "kernel", &w, channels, c->depth_multiplier, 1, filters,
                    c->depthwise_initializer);
+    call->weights[0].options = "depthwise";
     declare_bias(call, c, filters);
     return CORNU_OK;
 }
@@ -271,9 +273,10 @@ static cornu_status depthwise_emit(const layer *l, step_builder *b, const tensor
     return activated(b, *y, c->activation, y);
 }
 
-#define OPTIONS_NO_DEPTHWISE_REGULARIZERS                                                        \
-    OPTION_NEUTRAL("depthwise_regularizer", "null"), OPTION_NEUTRAL("bias_regularizer", "null"), \
-        OPTION_NEUTRAL("activity_regularizer", "null"),                                          \
+#define OPTIONS_DEPTHWISE_REGULARIZERS                      \
+    OPTION_REGULARIZER(conv_config, depthwise_regularizer), \
+        OPTION_REGULARIZER(conv_config, bias_regularizer),  \
+        OPTION_NEUTRAL("activity_regularizer", "null"),     \
         OPTION_NEUTRAL("depthwise_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null")
 
 static const config_field depthwise_conv1d_fields[] = {
@@ -286,7 +289,7 @@ static const config_field depthwise_conv1d_fields[] = {
     OPTIONS_ACTIVATION_BIAS,
     OPTION_DEPTHWISE_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_DEPTHWISE_REGULARIZERS,
+    OPTIONS_DEPTHWISE_REGULARIZERS,
     OPTION_NO_GROUPS,
     OPTIONS_END,
 };
@@ -301,7 +304,7 @@ static const config_field depthwise_conv2d_fields[] = {
     OPTIONS_ACTIVATION_BIAS,
     OPTION_DEPTHWISE_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_DEPTHWISE_REGULARIZERS,
+    OPTIONS_DEPTHWISE_REGULARIZERS,
     OPTION_NO_GROUPS,
     OPTIONS_END,
 };
@@ -377,12 +380,12 @@ static cornu_status separable_emit(const layer *l, step_builder *b, const tensor
     return activated(b, *y, c->activation, y);
 }
 
-#define OPTIONS_NO_SEPARABLE_REGULARIZERS                \
-    OPTION_NEUTRAL("depthwise_regularizer", "null"),     \
-        OPTION_NEUTRAL("pointwise_regularizer", "null"), \
-        OPTION_NEUTRAL("bias_regularizer", "null"),      \
-        OPTION_NEUTRAL("activity_regularizer", "null"),  \
-        OPTION_NEUTRAL("depthwise_constraint", "null"),  \
+#define OPTIONS_SEPARABLE_REGULARIZERS                          \
+    OPTION_REGULARIZER(conv_config, depthwise_regularizer),     \
+        OPTION_REGULARIZER(conv_config, pointwise_regularizer), \
+        OPTION_REGULARIZER(conv_config, bias_regularizer),      \
+        OPTION_NEUTRAL("activity_regularizer", "null"),         \
+        OPTION_NEUTRAL("depthwise_constraint", "null"),         \
         OPTION_NEUTRAL("pointwise_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null")
 
 static const config_field separable_conv1d_fields[] = {
@@ -397,7 +400,7 @@ static const config_field separable_conv1d_fields[] = {
     OPTION_DEPTHWISE_START,
     OPTION_POINTWISE_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_SEPARABLE_REGULARIZERS,
+    OPTIONS_SEPARABLE_REGULARIZERS,
     OPTIONS_NO_KERNEL,
     OPTION_NO_GROUPS,
     OPTIONS_END,
@@ -415,7 +418,7 @@ static const config_field separable_conv2d_fields[] = {
     OPTION_DEPTHWISE_START,
     OPTION_POINTWISE_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_SEPARABLE_REGULARIZERS,
+    OPTIONS_SEPARABLE_REGULARIZERS,
     OPTIONS_NO_KERNEL,
     OPTION_NO_GROUPS,
     OPTIONS_END,
@@ -536,7 +539,7 @@ static const config_field conv1d_transpose_fields[] = {
     OPTIONS_ACTIVATION_BIAS,
     OPTION_KERNEL_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_REGULARIZERS(conv_config),
     OPTION_NO_GROUPS,
     OPTIONS_END,
 };
@@ -552,7 +555,7 @@ static const config_field conv2d_transpose_fields[] = {
     OPTIONS_ACTIVATION_BIAS,
     OPTION_KERNEL_START,
     OPTION_BIAS_START,
-    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_REGULARIZERS(conv_config),
     OPTION_NO_GROUPS,
     OPTIONS_END,
 };

@@ -66,6 +66,7 @@ typedef struct dense_config {
     activation activation;
     bool use_bias;
     initializer kernel_initializer, bias_initializer;
+    regularizer kernel_regularizer, bias_regularizer;
 } dense_config;
 
 static const config_field dense_fields[] = {
@@ -74,7 +75,7 @@ static const config_field dense_fields[] = {
     OPTION(BOOL, dense_config, use_bias, .fallback = "true"),
     OPTION(INITIALIZER, dense_config, kernel_initializer, .fallback = "glorot_uniform"),
     OPTION(INITIALIZER, dense_config, bias_initializer, .fallback = "zeros"),
-    OPTIONS_NO_REGULARIZERS,
+    OPTIONS_REGULARIZERS(dense_config),
     OPTIONS_NO_LORA(OPTION_NEUTRAL),
     OPTIONS_END,
 };

@@ -9,6 +9,7 @@ typedef struct batch_normalization_config {
     bool center, scale;
     initializer beta_initializer, gamma_initializer, moving_mean_initializer,
         moving_variance_initializer;
+    regularizer beta_regularizer, gamma_regularizer;
 } batch_normalization_config;
 
 static const config_field batch_normalization_fields[] = {
@@ -23,8 +24,8 @@ static const config_field batch_normalization_fields[] = {
     OPTION(INITIALIZER, batch_normalization_config, moving_mean_initializer, .fallback = "zeros"),
     OPTION(INITIALIZER, batch_normalization_config, moving_variance_initializer,
            .fallback = "ones"),
-    OPTION_NEUTRAL("beta_regularizer", "null"),
-    OPTION_NEUTRAL("gamma_regularizer", "null"),
+    OPTION_REGULARIZER(batch_normalization_config, beta_regularizer),
+    OPTION_REGULARIZER(batch_normalization_config, gamma_regularizer),
     OPTION_NEUTRAL("beta_constraint", "null"),
     OPTION_NEUTRAL("gamma_constraint", "null"),
     OPTION_NEUTRAL("renorm", "false"),
@@ -80,14 +81,15 @@ const layer_kind layer_BatchNormalization = {
 };
 
 /* The options of the factor gamma and the summand beta, without statistics. */
-#define OPTIONS_AFFINE(config)                                                                   \
-    OPTION(REAL, config, epsilon, .fallback = "0.001", .maximum = 1e9, .flags = CONFIG_ABOVE),   \
-        OPTION(BOOL, config, center, .fallback = "true"),                                        \
-        OPTION(BOOL, config, scale, .fallback = "true"),                                         \
-        OPTION(INITIALIZER, config, beta_initializer, .fallback = "zeros"),                      \
-        OPTION(INITIALIZER, config, gamma_initializer, .fallback = "ones"),                      \
-        OPTION_NEUTRAL("beta_regularizer", "null"), OPTION_NEUTRAL("gamma_regularizer", "null"), \
-        OPTION_NEUTRAL("beta_constraint", "null"), OPTION_NEUTRAL("gamma_constraint", "null")
+#define OPTIONS_AFFINE(config)                                                                    \
+    OPTION(REAL, config, epsilon, .fallback = "0.001", .maximum = 1e9, .flags = CONFIG_ABOVE),    \
+        OPTION(BOOL, config, center, .fallback = "true"),                                         \
+        OPTION(BOOL, config, scale, .fallback = "true"),                                          \
+        OPTION(INITIALIZER, config, beta_initializer, .fallback = "zeros"),                       \
+        OPTION(INITIALIZER, config, gamma_initializer, .fallback = "ones"),                       \
+        OPTION_REGULARIZER(config, beta_regularizer),                                             \
+        OPTION_REGULARIZER(config, gamma_regularizer), OPTION_NEUTRAL("beta_constraint", "null"), \
+        OPTION_NEUTRAL("gamma_constraint", "null")
 
 /* LayerNormalization over the last dimension: y = gamma (x - mean) / sqrt(variance + epsilon) +
    beta, with the mean and (biased) variance of each sample's own last dimension. */
@@ -96,6 +98,7 @@ typedef struct layer_normalization_config {
     double epsilon;
     bool center, scale;
     initializer beta_initializer, gamma_initializer;
+    regularizer beta_regularizer, gamma_regularizer;
 } layer_normalization_config;
 
 static const config_field layer_normalization_fields[] = {
@@ -157,6 +160,7 @@ typedef struct group_normalization_config {
     double epsilon;
     bool center, scale;
     initializer beta_initializer, gamma_initializer;
+    regularizer beta_regularizer, gamma_regularizer;
 } group_normalization_config;
 
 static const config_field group_normalization_fields[] = {

@@ -233,8 +233,9 @@ static void find_partner(plan *p, int number)
     }
 }
 
-/* Find the forward operation that is the only reader of this DENSE_BACKWARD's kernel. A DGRAD also
-   reads the kernel in the backward pass, and so it is in the caches anyway. */
+/* Find the forward operation that is the only reader of this DENSE_BACKWARD's kernel, but for a
+   PENALTY after it. A DGRAD also reads the kernel in the backward pass, and so it is in the caches
+   anyway. */
 static void find_absorber(const plan *p, op_group *g)
 {
     const int update = g->member[ROLE_UPDATE_KERNEL];
@@ -244,6 +245,8 @@ static void find_absorber(const plan *p, op_group *g)
     for (int i = 0; i < p->op_count; i++)
         for (int k = 0; k < OP_INPUTS_MAX; k++) {
             if (i == update || p->ops[i].in[k] != p->ops[update].out[0])
+                continue;
+            if (found >= 0 && p->ops[i].kind == OP_PENALTY && i < g->first)
                 continue;
             if (found >= 0 || p->ops[i].kind != OP_DENSE_FORWARD || i > g->first)
                 return;

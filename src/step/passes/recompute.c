@@ -59,7 +59,7 @@ typedef struct recomputation {
 
 static bool is_judge(const op *o)
 {
-    return o->kind == OP_LOSS || o->kind == OP_METRIC;
+    return o->kind == OP_LOSS || o->kind == OP_METRIC || o->kind == OP_PENALTY;
 }
 
 /* The buffer that `t` is stored in; NO_TENSOR for variables and constants. */

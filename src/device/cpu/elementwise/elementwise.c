@@ -340,4 +340,12 @@ static cornu_status run_square(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_square_sum = {.name = "vector", .prepare = square_prepare, .run = run_square};
+static bool accepts_square(const plan *p, const op *o, const char **why)
+{
+    (void)p;
+    *why = "the weight has a penalty";
+    return o->in[1] == NO_TENSOR;
+}
+
+const kernel cpu_square_sum = {
+    .name = "vector", .accepts = accepts_square, .prepare = square_prepare, .run = run_square};

@@ -1,5 +1,5 @@
-/* UPDATE: the optimizers' rules over blocks of elements. With four or five streams of memory for a
-   few operations per element, they are memory-bound. */
+/* UPDATE: the optimizers' rules over blocks of elements; and the sums of penalties. With four or
+   five streams of memory for a few operations per element, they are memory-bound. */
 #include "device/cpu/elementwise/update.h"
 #include "device/host/host.h"
 
@@ -63,3 +63,67 @@ static cornu_status run(const op_run *r)
 }
 
 const kernel cpu_update = {.name = "vector", .prepare = prepare, .run = run};
+
+/* ---- penalties ---------------------------------------------------------------------------- */
+
+/* The sum over blocks of a PENALTY or, with gradients, of a SQUARE_SUM. */
+typedef struct penalty_run {
+    const update_kernels *kernels;
+    penalty penalty;
+    const float *w, *g;
+    int64_t count;
+    double *partials;
+} penalty_run;
+
+static void penalty_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const penalty_run *p = context;
+    int64_t begin, end;
+    cpu_task_range(p->count, CPU_TASK, task, &begin, &end);
+    const float *w = p->w + begin;
+    p->partials[task] = p->g ? p->kernels->penalized_squares(p->g + begin, w, end - begin,
+                                                             p->penalty.l1, p->penalty.l2)
+                             : p->kernels->penalty(w, end - begin, p->penalty.l1, p->penalty.l2);
+}
+
+static cornu_status prepare_sum(const plan *p, const op *o, threads *pool, void **state,
+                                size_t *scratch_bytes)
+{
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * cpu_divide_up(OP_IN(p, o, 0)->count, CPU_TASK));
+    return prepare(p, o, pool, state, scratch_bytes);
+}
+
+static double sum_of(const op_run *r, const float *w, const float *g, penalty of)
+{
+    int64_t count = OP_IN(r->plan, r->op, 0)->count, tasks = cpu_divide_up(count, CPU_TASK);
+    penalty_run p = {r->state, of, w, g, count, r->scratch};
+    threads_run(r->pool, tasks, penalty_task, &p);
+    double sum = 0;
+    for (int64_t i = 0; i < tasks; i++)
+        sum += p.partials[i];
+    return sum;
+}
+
+static cornu_status run_penalty(const op_run *r)
+{
+    host_add_penalty(r, sum_of(r, r->in[0], NULL, r->op->a.penalty));
+    return CORNU_OK;
+}
+
+static cornu_status run_squares(const op_run *r)
+{
+    r->out[0][r->op->a.norm.slot] = (float)sum_of(r, r->in[1], r->in[0], r->op->a.norm.penalty);
+    return CORNU_OK;
+}
+
+static bool accepts_squares(const plan *p, const op *o, const char **why)
+{
+    (void)p;
+    *why = "the weight has no penalty";
+    return o->in[1] != NO_TENSOR;
+}
+
+const kernel cpu_penalty = {.name = "vector", .prepare = prepare_sum, .run = run_penalty};
+const kernel cpu_penalized_square_sum = {
+    .name = "penalized", .accepts = accepts_squares, .prepare = prepare_sum, .run = run_squares};

@@ -48,8 +48,12 @@ typedef struct element {
 
 typedef void rule(const optimizer_constants *c, int form, vec *w, vec g, vec *slot);
 
+/* What happens before the rule, in a loop of its own: nothing, clipping and decay, or the weight's
+   penalty first. */
+enum { PLAIN, CLIPPED, PENALIZED };
+
 /* `left` elements from i on; bit n of `form`: slot n exists. */
-VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constants *c,
+VEC_INLINE void step(rule *apply, int form, int before, const optimizer_constants *c,
                      const float *g, float *w, float *const slot[], int64_t i, int64_t left)
 {
     bool whole = left >= VEC_FLOATS;
@@ -59,7 +63,9 @@ VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constant
     for (int s = 0; s < SLOTS; s++)
         if (form >> s & 1)
             e.slot[s] = whole ? vec_load(slot[s] + i) : vec_load_first(slot[s] + i, left);
-    if (!plain)
+    if (before == PENALIZED)
+        e.g = rule_penalized(c->penalty_l1, c->penalty_l2, e.w, e.g);
+    if (before != PLAIN)
         rule_clip_and_decay(c, &e.w, &e.g);
     apply(c, form, &e.w, e.g, e.slot);
     UNROLL(3)
@@ -76,7 +82,7 @@ VEC_INLINE void step(rule *apply, int form, bool plain, const optimizer_constant
         vec_store_first(w + i, e.w, left);
 }
 
-VEC_INLINE void range(rule *apply, int form, bool plain, const optimizer_constants *constants,
+VEC_INLINE void range(rule *apply, int form, int before, const optimizer_constants *constants,
                       const float *g, float *w, float *const slots_[], int64_t count)
 {
     const optimizer_constants c = *constants; /* a copy: no store can change it */
@@ -84,24 +90,25 @@ VEC_INLINE void range(rule *apply, int form, bool plain, const optimizer_constan
                                 form & 4 ? slots_[2] : NULL};
     int64_t i = 0;
     for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
-        step(apply, form, plain, &c, g, w, slot, i, VEC_FLOATS);
+        step(apply, form, before, &c, g, w, slot, i, VEC_FLOATS);
     if (i < count)
-        step(apply, form, plain, &c, g, w, slot, i, count - i);
+        step(apply, form, before, &c, g, w, slot, i, count - i);
 }
 
 enum { ANY = UPDATE_FORM_ANY };
 
-/* A function for each form of each optimizer and one for any form, without and with clipping and
-   decay. */
+/* A function for each form of each optimizer and one for any form. */
 #define FORM(id, name, form_)                                                        \
     static void id##_##form_(const optimizer_constants *c, const float *g, float *w, \
                              float *const slot[], int64_t count)                     \
     {                                                                                \
         const int form = form_ == ANY ? c->form : form_;                             \
         if (c->plain)                                                                \
-            range(rule_##name, form, true, c, g, w, slot, count);                    \
+            range(rule_##name, form, PLAIN, c, g, w, slot, count);                   \
+        else if (c->penalized)                                                       \
+            range(rule_##name, form, PENALIZED, c, g, w, slot, count);               \
         else                                                                         \
-            range(rule_##name, form, false, c, g, w, slot, count);                   \
+            range(rule_##name, form, CLIPPED, c, g, w, slot, count);                 \
     }
 #define FORMS(id, rule) RULE_FORMS_##rule(FORM, id) FORM(id, rule, ANY)
 #define OPTIMIZER(id, class_name, name, rule, ...) FORMS(id, rule)
@@ -114,4 +121,50 @@ static const update_kernel list[] = {
 #include "model/optimizers.def"
 };
 
-const update_kernels ISA(cpu_update_kernels) = {list};
+/* ---- penalties ---------------------------------------------------------------------------- */
+
+/* A vector's lanes are summed apart: the additions of one do not wait for those of another. */
+
+typedef vec summand(vec w, vec g, float l1, float l2);
+
+VEC_INLINE vec penalty_of(vec w, vec g, float l1, float l2)
+{
+    (void)g;
+    return rule_product(vec_abs(w), l1) + rule_product(rule_product(w, w), l2);
+}
+
+VEC_INLINE vec square_of(vec w, vec g, float l1, float l2)
+{
+    vec slope = rule_penalized(l1, l2, w, g);
+    return rule_product(slope, slope);
+}
+
+VEC_INLINE double sum_of(summand *f, const float *w, const float *g, int64_t count, float l1,
+                         float l2)
+{
+    double lane[VEC_FLOATS] = {0}, sum = 0;
+    for (int64_t i = 0; i < count; i += VEC_FLOATS) {
+        const int64_t left = count - i;
+        const bool whole = left >= VEC_FLOATS;
+        vec v = f(whole ? vec_load(w + i) : vec_load_first(w + i, left),
+                  whole ? vec_load(g + i) : vec_load_first(g + i, left), l1, l2);
+        for (int l = 0; l < VEC_FLOATS; l++) /* behind the last elements w and g are 0 */
+            lane[l] += (double)v[l];
+    }
+    for (int l = 0; l < VEC_FLOATS; l++)
+        sum += lane[l];
+    return sum;
+}
+
+static double penalty(const float *w, int64_t count, float l1, float l2)
+{
+    return sum_of(penalty_of, w, w, count, l1, l2);
+}
+
+static double penalized_squares(const float *g, const float *w, int64_t count, float l1, float l2)
+{
+    return sum_of(square_of, w, g, count, l1, l2);
+}
+
+const update_kernels ISA(cpu_update_kernels) = {
+    .list = list, .penalty = penalty, .penalized_squares = penalized_squares};

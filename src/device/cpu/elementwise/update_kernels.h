@@ -19,6 +19,9 @@ typedef struct update_kernel {
 
 typedef struct update_kernels {
     const update_kernel *list; /* all forms of each optimizer, UPDATE_FORM_ANY last */
+    /* The sum of l1 |w| + l2 w^2; and that of the squares of g and its slopes. In doubles. */
+    double (*penalty)(const float *w, int64_t count, float l1, float l2);
+    double (*penalized_squares)(const float *g, const float *w, int64_t count, float l1, float l2);
 } update_kernels;
 
 #endif

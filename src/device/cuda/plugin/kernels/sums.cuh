@@ -3,7 +3,10 @@
 #define DEVICE_CUDA_PLUGIN_KERNELS_SUMS_CUH
 
 #include "device/cuda/plugin/kernels/common.cuh"
+#include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/sums.h"
+
+#include "device/rules/penalty.h"
 
 /* ---- strips ------------------------------------------------------------------------------ */
 
@@ -117,10 +120,51 @@ static __device__ inline sum2 square_range(const float *x, int64_t count)
     return sum2_settled(sum);
 }
 
+/* The same of l1 |w| + l2 w^2 or, with gradients, of the squares of g and its slopes. */
+static __device__ inline sum2 penalty_range(const float *w, const float *g, int64_t count, float l1,
+                                            float l2)
+{
+    sum2 sum = sum2_of(0);
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+        const float slope = g ? rule_penalized(l1, l2, w[i], g[i]) : 0;
+        sum = sum2_plus(sum, g ? slope * slope : l1 * fabsf(w[i]) + l2 * (w[i] * w[i]));
+    }
+    return sum2_settled(sum);
+}
+
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) cornu_penalty(penalty_params p)
+{
+    __shared__ sum2 shared[WARP];
+    const int64_t begin = (int64_t)blockIdx.x * p.piece;
+    sum2 sum = penalty_range(p.w + begin, NULL, least(p.piece, p.count - begin), p.l1, p.l2);
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0)
+        p.partials[blockIdx.x] = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(SUM_THREADS)
+    cornu_penalty_reduce(penalty_reduce_params p)
+{
+    __shared__ sum2 shared[WARP];
+    sum2 sum = sum2_of(0);
+    for (int64_t i = threadIdx.x; i < p.count; i += blockDim.x)
+        sum = sum2_add(sum, p.partials[i]);
+    sum = block_sum(sum, shared);
+    if (threadIdx.x != 0)
+        return;
+    const double penalty = (double)sum.x + (double)sum.y;
+    p.results->last_loss += penalty;
+    p.results->loss += penalty * (double)p.batch;
+    if (!isfinite(p.results->last_loss)) /* the LOSS may have counted the step already */
+        p.results->not_finite = 1;
+}
+
 extern "C" __global__ void __launch_bounds__(SQUARE_THREADS) cornu_square_sum(square_sum_params p)
 {
     __shared__ sum2 shared[WARP];
-    sum2 sum = block_sum(square_range(p.x, p.count), shared);
+    sum2 own = p.w ? penalty_range(p.w, p.x, p.count, p.penalty_l1, p.penalty_l2)
+                    : square_range(p.x, p.count);
+    sum2 sum = block_sum(own, shared);
     if (threadIdx.x == 0)
         *p.sum = sum2_value(sum);
 }

@@ -36,8 +36,24 @@ typedef struct column_sums_reduce_params {
 #define SQUARE_THREADS 1024
 typedef struct square_sum_params {
     const float *x;
+    const float *w; /* NULL, or the weight whose penalty's slopes are part of x */
+    float penalty_l1, penalty_l2;
     int64_t count;
     float *sum;
 } square_sum_params;
+
+/* PENALTY: l1 |w| + l2 w^2, summed by blocks of SUM_THREADS, each a piece of w; then one block adds
+   the partial sums to the step's loss. */
+typedef struct penalty_params {
+    const float *w;
+    int64_t count, piece;
+    float l1, l2;
+    sum2 *partials; /* [gridDim.x] */
+} penalty_params;
+typedef struct penalty_reduce_params {
+    const sum2 *partials;
+    int64_t count, batch;
+    cuda_results *results;
+} penalty_reduce_params;
 
 #endif

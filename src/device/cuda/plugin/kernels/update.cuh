@@ -28,6 +28,13 @@ static __device__ inline float clip_scale(const update_params &p, int square)
     return isfinite(norm) ? norm > p.norm_most ? p.norm_most / norm : 1 : NAN;
 }
 
+static __device__ inline void set_penalty(optimizer_constants *c, float l1, float l2)
+{
+    c->penalty_l1 = l1;
+    c->penalty_l2 = l2;
+    c->penalized = l1 > 0 || l2 > 0;
+}
+
 static __device__ inline optimizer_constants constants_of(const update_params &p, int square)
 {
     const cuda_step *s = this_step(&p.clock);
@@ -45,6 +52,8 @@ static __device__ inline optimizer_constants constants_of(const update_params &p
                                            float *a, float *b, float *d)                      \
         {                                                                                     \
             float slot[3] = {*a, *b, *d};                                                     \
+            if (c.penalized)                                                                  \
+                g = rule_penalized(c.penalty_l1, c.penalty_l2, *w, g);                        \
             rule_clip_and_decay(&c, w, &g);                                                   \
             rule_##rule(&c, c.form, w, g, slot);                                              \
             *a = slot[0];                                                                     \
@@ -100,6 +109,7 @@ static __device__ inline void update_one(const update_params &p, unsigned number
 {
     const update_piece v = p.pieces[number];
     optimizer_constants f = constants_of(p, v.square);
+    set_penalty(&f, v.penalty_l1, v.penalty_l2);
     for (int at = (int)threadIdx.x * 4; at < v.count; at += UPDATE_THREADS * 4) {
         if (at + 4 <= v.count)
             step4<rule>(f, v.w, v.slot, at, load4(v.g, at));
@@ -124,7 +134,10 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
 {
     __shared__ sum2 shared[WARP];
     const update_piece v = p.pieces[blockIdx.x];
-    sum2 sum = block_sum(square_range(v.g, v.count), shared);
+    const bool penalized = v.penalty_l1 > 0 || v.penalty_l2 > 0;
+    sum2 own = penalized ? penalty_range(v.w, v.g, v.count, v.penalty_l1, v.penalty_l2)
+                          : square_range(v.g, v.count);
+    sum2 sum = block_sum(own, shared);
     if (threadIdx.x == 0)
         p.partials[blockIdx.x] = sum;
 }
@@ -227,7 +240,8 @@ static __device__ inline void update_tile(const dense_update_params &p, float *s
     const dense_update_layer l = p.layers[t.layer];
     const int packs = DENSE_UPDATE_TILE / 4;
     sum_tile(l, t, p.rounding, shared);
-    const optimizer_constants f = constants_of(p.update, 0); /* not before: registers are short there */
+    optimizer_constants f = constants_of(p.update, 0); /* not before: registers are short there */
+    set_penalty(&f, l.penalty_l1, l.penalty_l2);
     for (int i = (int)threadIdx.x; i < DENSE_UPDATE_TILE * packs; i += DENSE_UPDATE_THREADS) {
         int in = t.in + i / packs, unit = t.unit + i % packs * 4;
         int64_t at = (int64_t)in * l.units + unit;
@@ -239,6 +253,7 @@ static __device__ inline void update_tile(const dense_update_params &p, float *s
             for (int j = 0; j < 4 && unit + j < l.units; j++)
                 step1<rule>(f, l.w, l.slot, at + j, shared[i * 4 + j]);
     }
+    set_penalty(&f, l.bias_l1, l.bias_l2);
     if (l.bias && t.in == 0)
         update_bias<rule>(l, t, f, (sum2 *)(void *)shared);
 }

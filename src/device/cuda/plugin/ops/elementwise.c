@@ -368,6 +368,9 @@ static bool accepts_with_updates(const gpu *g, const plan *p, const op *o, const
 static cornu_status enqueue_alone(const gpu_op *r)
 {
     square_sum_params p = {.x = (const float *)r->in[0],
+                           .w = (const float *)r->in[1],
+                           .penalty_l1 = r->op->a.norm.penalty.l1,
+                           .penalty_l2 = r->op->a.norm.penalty.l2,
                            .count = GPU_IN(r, 0)->count,
                            .sum = (float *)r->out[0] + r->op->a.norm.slot};
     cuda_grid grid = {.x = 1, .threads = SQUARE_THREADS};
@@ -379,3 +382,47 @@ static const gpu_kernel with_updates = {
     .name = "updates", .accepts = accepts_with_updates, .with_updates = true};
 static const gpu_kernel sums_alone = {.name = "block", .enqueue = enqueue_alone};
 const gpu_kernel *const cuda_square_sum[] = {&with_updates, &sums_alone, NULL};
+
+/* ---- PENALTY ------------------------------------------------------------------------------- */
+
+enum { PENALTY_PIECE_LEAST = 16 * SUM_THREADS };
+
+static int64_t penalty_piece(int64_t count, int64_t *blocks)
+{
+    int64_t piece = (count + GPU_SUM_BLOCKS - 1) / GPU_SUM_BLOCKS;
+    piece = piece < PENALTY_PIECE_LEAST ? PENALTY_PIECE_LEAST : piece;
+    *blocks = (count + piece - 1) / piece;
+    return piece;
+}
+
+static cornu_status prepare_penalty(gpu *g, const plan *p, const op *o, void **state,
+                                    size_t *scratch_bytes)
+{
+    (void)g, (void)state;
+    int64_t blocks;
+    (void)penalty_piece(p->tensors[o->in[0]].count, &blocks);
+    *scratch_bytes += (size_t)blocks * sizeof(sum2);
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_penalty(const gpu_op *r)
+{
+    int64_t blocks, count = GPU_IN(r, 0)->count;
+    penalty_params p = {.w = (const float *)r->in[0],
+                        .count = count,
+                        .piece = penalty_piece(count, &blocks),
+                        .l1 = r->op->a.penalty.l1,
+                        .l2 = r->op->a.penalty.l2,
+                        .partials = (sum2 *)r->scratch};
+    cuda_grid grid = {.x = (unsigned)blocks, .threads = SUM_THREADS};
+    TRY(cuda_launch(r->g, CUDA_penalty, grid, &p));
+    penalty_reduce_params f = {.partials = p.partials,
+                               .count = blocks,
+                               .batch = r->plan->batch,
+                               .results = cuda_of(r->g)->results};
+    return cuda_launch(r->g, CUDA_penalty_reduce, (cuda_grid){.x = 1, .threads = SUM_THREADS}, &f);
+}
+
+static const gpu_kernel penalties = {
+    .name = "pieces", .prepare = prepare_penalty, .enqueue = enqueue_penalty};
+const gpu_kernel *const cuda_penalty[] = {&penalties, NULL};

@@ -152,7 +152,9 @@ static cornu_status add_pieces(tables *t, const plan *p, const op *o, const gpu_
         update_piece v = {.w = (float *)tensors[o->out[0]] + first,
                           .g = (const float *)tensors[o->in[1]] + first,
                           .count = left < UPDATE_PIECE ? (int32_t)left : UPDATE_PIECE,
-                          .square = square};
+                          .square = square,
+                          .penalty_l1 = o->a.update.penalty.l1,
+                          .penalty_l2 = o->a.update.penalty.l2};
         slots_of(o, tensors, first, v.slot);
         TRY(add(t, PIECES, &v));
     }
@@ -170,7 +172,11 @@ static cornu_status add_layer(tables *t, const plan *p, const op *o, const gpu_a
                             .bias = bias ? (float *)tensors[bias->out[0]] : NULL,
                             .rows = (int32_t)(p->tensors[o->in[0]].count / s->dim[0]),
                             .in = (int32_t)s->dim[0],
-                            .units = (int32_t)s->dim[1]};
+                            .units = (int32_t)s->dim[1],
+                            .penalty_l1 = weights->a.update.penalty.l1,
+                            .penalty_l2 = weights->a.update.penalty.l2,
+                            .bias_l1 = bias ? bias->a.update.penalty.l1 : 0,
+                            .bias_l2 = bias ? bias->a.update.penalty.l2 : 0};
     slots_of(weights, tensors, 0, l.slot);
     if (bias)
         slots_of(bias, tensors, 0, l.bias_slot);

@@ -36,7 +36,8 @@ static inline float clip_scale(global const float *squares, int first, int count
         const int square_count, const float norm_most, const float clip_value,                   \
         const float weight_decay, const float momentum, const float rho, const float epsilon,    \
         const float rate_1, const float rate_2, const float power, const float l1,               \
-        const float l2, const float shrinkage, const float beta, const float learning_rate,      \
+        const float l2, const float shrinkage, const float beta, const float penalty_l1,         \
+        const float penalty_l2, const float learning_rate,                                       \
         const float alpha, const float gradient_alpha, const float factor_epsilon
 
 #define CONSTANTS                                                                            \
@@ -44,7 +45,9 @@ static inline float clip_scale(global const float *squares, int first, int count
         .learning_rate = learning_rate, .gradient_scale = 1, .clip_value = clip_value,       \
         .weight_decay = weight_decay, .momentum = momentum, .rho = rho, .epsilon = epsilon,  \
         .rate_1 = rate_1, .rate_2 = rate_2, .factors = {alpha, gradient_alpha, factor_epsilon},\
-        .power = power, .l1 = l1, .l2 = l2, .shrinkage = shrinkage, .beta = beta, .form = form \
+        .power = power, .l1 = l1, .l2 = l2, .shrinkage = shrinkage, .beta = beta, \
+        .penalty_l1 = penalty_l1, .penalty_l2 = penalty_l2, .form = form,                    \
+        .penalized = penalty_l1 > 0 || penalty_l2 > 0                                        \
     }
 
 /* One element, by the rule that is a kernel's. */
@@ -52,6 +55,8 @@ static inline float clip_scale(global const float *squares, int first, int count
     {                                                             \
         float weight = v.lane, gradient = d.lane;                 \
         float slot[3] = {a.lane, b.lane, e.lane};                 \
+        if (c.penalized)                                          \
+            gradient = rule_penalized(penalty_l1, penalty_l2, weight, gradient); \
         rule_clip_and_decay(&c, &weight, &gradient);              \
         rule_##rule(&c, form, &weight, gradient, slot);           \
         v.lane = weight;                                          \

@@ -260,18 +260,32 @@ static cornu_status prepare_squares(gpu *g, const plan *p, const op *o, void **s
     (void)g, (void)state;
     int64_t groups;
     (void)square_piece(p->tensors[o->in[0]].count, &groups);
-    *scratch_bytes += groups > 1 ? (size_t)groups * sizeof(sum2) : 0;
+    const bool partial = groups > 1 || o->kind == OP_PENALTY || o->in[1] != NO_TENSOR;
+    *scratch_bytes += partial ? (size_t)groups * sizeof(sum2) : 0;
     return CORNU_OK;
+}
+
+/* A PENALTY's sum, or that of the squares of penalized gradients (g not 0), as partial sums. */
+static cornu_status launch_penalty(const gpu_op *r, gpu_address w, gpu_address g, penalty of,
+                                   int64_t *groups)
+{
+    int64_t count = GPU_IN(r, 0)->count, piece = square_piece(count, groups);
+    return OPENCL_LAUNCH(r->g, OPENCL_penalty, opencl_line(*groups), A_ADDRESS(w), A_ADDRESS(g),
+                         A_LONG(count), A_LONG(piece), A_FLOAT(of.l1), A_FLOAT(of.l2),
+                         A_ADDRESS(r->scratch));
 }
 
 static cornu_status enqueue_squares(const gpu_op *r)
 {
     int64_t groups, count = GPU_IN(r, 0)->count, piece = square_piece(count, &groups);
     gpu_address sum = r->out[0] + (gpu_address)r->op->a.norm.slot * sizeof(float);
-    bool one = groups == 1;
-    TRY(OPENCL_LAUNCH(r->g, OPENCL_square_sum, opencl_line(groups), A_ADDRESS(r->in[0]),
-                      A_LONG(count), A_LONG(piece), A_ADDRESS(one ? 0 : r->scratch),
-                      A_ADDRESS(one ? sum : 0)));
+    bool one = groups == 1 && !r->in[1];
+    if (r->in[1])
+        TRY(launch_penalty(r, r->in[1], r->in[0], r->op->a.norm.penalty, &groups));
+    else
+        TRY(OPENCL_LAUNCH(r->g, OPENCL_square_sum, opencl_line(groups), A_ADDRESS(r->in[0]),
+                          A_LONG(count), A_LONG(piece), A_ADDRESS(one ? 0 : r->scratch),
+                          A_ADDRESS(one ? sum : 0)));
     if (one)
         return CORNU_OK;
     return OPENCL_LAUNCH(r->g, OPENCL_square_sum_reduce, opencl_line(1), A_ADDRESS(r->scratch),
@@ -281,6 +295,18 @@ static cornu_status enqueue_squares(const gpu_op *r)
 static const gpu_kernel squares = {
     .name = "pieces", .prepare = prepare_squares, .enqueue = enqueue_squares};
 const gpu_kernel *const opencl_square_sum[] = {&squares, NULL};
+
+static cornu_status enqueue_penalty(const gpu_op *r)
+{
+    int64_t groups;
+    TRY(launch_penalty(r, r->in[0], 0, r->op->a.penalty, &groups));
+    return OPENCL_LAUNCH(r->g, OPENCL_penalty_reduce, opencl_line(1), A_ADDRESS(r->scratch),
+                         A_LONG(groups), A_STEP(STEP_RESULTS), A_SUM2((double)r->plan->batch));
+}
+
+static const gpu_kernel penalties = {
+    .name = "pieces", .prepare = prepare_squares, .enqueue = enqueue_penalty};
+const gpu_kernel *const opencl_penalty[] = {&penalties, NULL};
 
 /* ---- updates ----------------------------------------------------------------------------- */
 
@@ -312,8 +338,9 @@ static cornu_status enqueue_update(const gpu_op *r)
         A_FLOAT((float)(how->clipnorm > 0 ? how->clipnorm : how->global_clipnorm)),
         A_FLOAT(c.clip_value), A_FLOAT(c.weight_decay), A_FLOAT(c.momentum), A_FLOAT(c.rho),
         A_FLOAT(c.epsilon), A_FLOAT(c.rate_1), A_FLOAT(c.rate_2), A_FLOAT(c.power), A_FLOAT(c.l1),
-        A_FLOAT(c.l2), A_FLOAT(c.shrinkage), A_FLOAT(c.beta), A_STEP(STEP_LEARNING_RATE),
-        A_STEP(STEP_ALPHA), A_STEP(STEP_GRADIENT_ALPHA), A_STEP(STEP_EPSILON));
+        A_FLOAT(c.l2), A_FLOAT(c.shrinkage), A_FLOAT(c.beta), A_FLOAT(c.penalty_l1),
+        A_FLOAT(c.penalty_l2), A_STEP(STEP_LEARNING_RATE), A_STEP(STEP_ALPHA),
+        A_STEP(STEP_GRADIENT_ALPHA), A_STEP(STEP_EPSILON));
 }
 
 static const gpu_kernel update = {.name = "update", .enqueue = enqueue_update};
