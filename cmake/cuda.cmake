@@ -82,7 +82,7 @@ if(cuda_version MATCHES "release ([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 13)
 endif()
 set(cuda_fatbin ${CMAKE_BINARY_DIR}/cuda/kernels.fatbin)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
-file(GLOB cuda_kernels CONFIGURE_DEPENDS src/device/cuda/plugin/kernels/* src/device/rules/* src/model/*.def src/model/kinds.h)
+file(GLOB cuda_kernels CONFIGURE_DEPENDS src/device/cuda/plugin/kernels/* src/device/rules/* src/model/*.def src/model/kinds.h src/model/drawing.h)
 # As with the plain C of the cpu device, sums keep their order; a product and a sum may become one.
 add_custom_command(OUTPUT ${cuda_fatbin}
     COMMAND ${CUDA_NVCC} -fatbin ${cuda_code} --threads 0 -std=c++17 -O3 -Wno-deprecated-gpu-targets

@@ -14,7 +14,7 @@ set(CORNU_HAS_OPENCL ON)
 
 # The kernels' text, in the order of kernels.def, each with what it includes.
 set(opencl_folder ${CMAKE_SOURCE_DIR}/src/device/opencl/plugin)
-file(GLOB opencl_kernels CONFIGURE_DEPENDS ${opencl_folder}/kernels/* src/device/rules/* src/model/*.def)
+file(GLOB opencl_kernels CONFIGURE_DEPENDS ${opencl_folder}/kernels/* src/device/rules/* src/model/*.def src/model/drawing.h)
 set(opencl_sources ${CMAKE_BINARY_DIR}/opencl/sources.c)
 add_custom_command(OUTPUT ${opencl_sources}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${opencl_sources} -DROOT=${CMAKE_SOURCE_DIR}/src

@@ -184,8 +184,8 @@ GUIDES = {
     "functional-chain": Guide(functional_chain, "rows", ()),
     "overfitting-dropout": Guide(overfitting_dropout, "fashion", ()),
     "overfitting-l2": Guide(overfitting_l2, "fashion", ()),
-    "augmented": Guide(augmented, "photos", ("RandomFlip", "data.augment")),
-    "augmented-inside": Guide(augmented_inside, "photos", ("changes, Sequential", "data.augment")),
+    "augmented": Guide(augmented, "photos", ()),
+    "augmented-inside": Guide(augmented_inside, "photos", ()),
     "residual": Guide(residual, "cifar", ()),
     "transfer": Guide(transfer, "two kinds", ()),
     "text": Guide(text, "none", ("words, Embedding", "unknown layer")),
@@ -311,7 +311,7 @@ DATA = {
 def for_keras(model, data, split):
     """Pixels as the guides prepare them: divided by 255, unless the network does that itself."""
     x, y = getattr(data, split)
-    x = x.astype(np.float32) if isinstance(model.layers[0], L.Rescaling) else x / np.float32(255)
+    x = x.astype(np.float32) if any(isinstance(layer, L.Rescaling) for layer in model.layers) else x / np.float32(255)
     return x, np.eye(data.classes, dtype=np.float32)[y] if model.loss == "categorical_crossentropy" else y
 
 

@@ -126,7 +126,7 @@ def step_function(model):
     return step
 
 
-def write_case(group, case, model, x, y, loss=None, gradients=True):
+def write_case(group, case, model, x, y, loss=None, gradients=True, of_input=True):
     group.start(case)
     x, y = (f(group) if callable(f) else f for f in (x, y))
     model.compile(optimizer="sgd", loss=loss or "mean_squared_error")
@@ -143,9 +143,10 @@ def write_case(group, case, model, x, y, loss=None, gradients=True):
     if not gradients:
         return
     trainable = {id(w) for w in model.trainable_weights}
-    value, of_weights, of_input = step_function(model)(tf.constant(x), tf.constant(y))
+    value, of_weights, input_gradient = step_function(model)(tf.constant(x), tf.constant(y))
     group.put("loss", value)
-    group.put("input_gradient", of_input)
+    if of_input:
+        group.put("input_gradient", input_gradient)
     names = {id(w): name for name, w in named_weights(model)}
     for w, g in zip(model.trainable_weights, of_weights):
         group.put(f"gradient/{names[id(w)]}", g)
@@ -387,6 +388,30 @@ def make_layers(seed):
     y = L.Conv2D(3, 3, activation="relu", name="first")(x)
     y = L.Dense(4, activation="softmax", name="last")(L.Flatten()(y))
     write_case(group, "functional_chain", keras.Model(x, y), lambda g: g.normal(BATCH, 6, 6, 2), None)
+    return group
+
+
+def preprocessing_cases():
+    """Random layers whose two ends are equal: nothing is left to chance."""
+    yield "rotation", (5, 4, 1), [L.RandomRotation((0.1, 0.1)), L.RandomRotation((-0.2, -0.2), fill_mode="constant", fill_value=0.5)]
+    yield "rotation_borders", (5, 4, 1), [L.RandomRotation((0.3, 0.3), fill_mode="wrap"), L.RandomRotation((0.4, 0.4), fill_mode="nearest")]
+    yield "rotation_nearest_pixel", (5, 5, 1), [L.RandomRotation((0.13, 0.13), fill_mode="constant", interpolation="nearest")]
+    yield "zoom", (5, 4, 1), [L.RandomZoom((0.3, 0.3)), L.RandomZoom((0.7, 0.7), (-0.2, -0.2), fill_mode="constant"),
+                              L.RandomZoom((0.9, 0.9), (0.8, 0.8), fill_mode="wrap")]
+    yield "translation", (3, 5, 1), [L.RandomTranslation((0.3, 0.3), (-0.25, -0.25)),
+                                     L.RandomTranslation((0.25, 0.25), (-0.3, -0.3), fill_mode="constant", fill_value=2.0)]
+    yield "translation_nearest_pixel", (4, 5, 1), [L.RandomTranslation((-0.4, -0.4), (0.45, 0.45), interpolation="nearest")]
+    yield "contrast_and_brightness", (2, 3, 2), [L.RandomContrast((0.0, 0.0), value_range=(-1, 1)),
+                                                 L.RandomBrightness((0.1, 0.1), value_range=(1, -1))]
+
+
+def make_preprocessing(seed):
+    """TensorFlow's gradient of a resampled image is that of a transform near to it, and not held against cornu's."""
+    group = Group(seed)
+    for case, shape, stack in preprocessing_cases():
+        keras.backend.clear_session()
+        write_case(group, case, keras.Sequential([keras.Input(shape), *stack, L.Flatten(), L.Dense(1)]),
+                   lambda g, s=shape: g.normal(BATCH, *s), None, of_input=False)
     return group
 
 
@@ -837,7 +862,7 @@ def main():
     keras.utils.set_random_seed(options.seed)
     os.makedirs(options.output, exist_ok=True)
     write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
-    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("activations", make_activations), ("shared", make_shared),
+    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("activations", make_activations), ("shared", make_shared), ("preprocessing", make_preprocessing),
                        ("losses", make_losses), ("metrics", make_metrics), ("optimizers", make_optimizers),
                        ("frozen", make_frozen)):
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))

@@ -41,6 +41,8 @@ DIFFERENT = {
     **{f"layers.{pool}.name": "among **kwargs, as of every layer"
        for pool in ("AveragePooling1D", "AvgPool1D", "MaxPooling1D", "MaxPool1D", "AveragePooling2D", "AvgPool2D",
                     "MaxPooling2D", "MaxPool2D")},
+    "layers.RandomCrop.name": "among **kwargs, as of every layer",
+    **{f"layers.{layer}.value_range": "a list of the same numbers" for layer in ("RandomBrightness", "RandomContrast")},
     "layers.ZeroPadding1D.padding": "Keras's is 1, which is the same",
     "losses.deserialize.name": "cornu's is called config, as those of the other modules",
     "losses.deserialize.config": "the same",

@@ -75,6 +75,8 @@ _KINDS = {
     "key": "what stands between brackets",
     "array": "a number or an array, in the place of an input",
     "numbers": "a list of numbers",
+    "range": "a number, or two",
+    "interval": "two numbers",
     "string": "a string",
     "elsewhere": "a string",
     "rate": "a number, or a schedule of keras.optimizers.schedules",

@@ -347,6 +347,28 @@ static cornu_status read_numbers(const config_field *f, const doc *d, void *out)
     return CORNU_OK;
 }
 
+static cornu_status read_interval(const config_field *f, const doc *d, void *out)
+{
+    double *ends = out;
+    if (d->type != DOC_LIST || d->count != 2)
+        return doc_fail_found(d, "a list of two numbers, such as [0, 255]");
+    for (int i = 0; i < 2; i++)
+        TRY(read_real(f, d->items[i], &ends[i]));
+    return CORNU_OK;
+}
+
+static cornu_status read_range(const config_field *f, const doc *d, void *out)
+{
+    real_range *range = out;
+    char buffer[WANTED_SIZE];
+    range->count = d->type == DOC_LIST ? 2 : 1;
+    if (range->count == 1)
+        return read_real(f, d, &range->value[0]);
+    if (d->count != 2)
+        return doc_fail_found(d, wanted(f, "a number or two", buffer));
+    return read_interval(f, d, range->value);
+}
+
 static cornu_status read_ints(const config_field *f, const doc *d, void *out)
 {
     int_list *list = out;
@@ -468,6 +490,8 @@ static field_reader *const readers[] = {
     [CONFIG_PADDING] = read_padding,
     [CONFIG_AXIS] = read_axis,
     [CONFIG_NUMBERS] = read_numbers,
+    [CONFIG_RANGE] = read_range,
+    [CONFIG_INTERVAL] = read_interval,
     [CONFIG_INTS] = read_ints,
     [CONFIG_WIDTHS] = read_widths,
     [CONFIG_KEY] = read_key,
@@ -491,6 +515,8 @@ static void store_none(const config_field *f, void *out)
         ((shape *)out)->rank = 0;
     else if (f->type == CONFIG_INTS)
         *(int_list *)out = (int_list){.count = -1};
+    else if (f->type == CONFIG_RANGE)
+        *(real_range *)out = (real_range){.count = 0};
     else if (f->type == CONFIG_ARRAY)
         number_array_free(out);
     else if (f->type == CONFIG_STRING)
@@ -609,6 +635,16 @@ static json_t *numbers_to_json(const number_list *list)
     return out;
 }
 
+static json_t *interval_to_json(const double ends[2])
+{
+    return json_pack("[f, f]", ends[0], ends[1]);
+}
+
+static json_t *range_to_json(const real_range *range)
+{
+    return range->count == 1 ? json_real(range->value[0]) : interval_to_json(range->value);
+}
+
 static json_t *ints_to_json(const int_list *list)
 {
     json_t *out = list->one ? json_integer(list->value[0]) : json_array();
@@ -643,6 +679,8 @@ static bool is_none(const config_field *f, const void *value)
         return ((const shape *)value)->rank == 0;
     case CONFIG_INTS:
         return ((const int_list *)value)->count < 0;
+    case CONFIG_RANGE:
+        return ((const real_range *)value)->count == 0;
     case CONFIG_ARRAY:
         return !((const number_array *)value)->values;
     case CONFIG_STRING:
@@ -687,6 +725,10 @@ static json_t *value_to_json(const config_field *f, const void *value)
         return shape_to_json(value, f->type == CONFIG_BATCH_SHAPE);
     case CONFIG_NUMBERS:
         return numbers_to_json(value);
+    case CONFIG_RANGE:
+        return range_to_json(value);
+    case CONFIG_INTERVAL:
+        return interval_to_json(value);
     case CONFIG_INTS:
         return ints_to_json(value);
     case CONFIG_WIDTHS:
@@ -745,6 +787,8 @@ static const char *const type_names[] = {
     [CONFIG_PADDING] = "padding",
     [CONFIG_AXIS] = "axis",
     [CONFIG_NUMBERS] = "numbers",
+    [CONFIG_RANGE] = "range",
+    [CONFIG_INTERVAL] = "interval",
     [CONFIG_INTS] = "ints",
     [CONFIG_WIDTHS] = "widths",
     [CONFIG_KEY] = "key",

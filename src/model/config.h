@@ -29,6 +29,8 @@ typedef enum config_type {
     CONFIG_AXIS,        /* int64_t: an int, or a list of one (as old Keras writes it) */
     CONFIG_AXES,        /* int64_t[2]: an int or a list of two */
     CONFIG_NUMBERS,     /* number_list */
+    CONFIG_RANGE,       /* real_range: a number or [one end, other end] */
+    CONFIG_INTERVAL,    /* double[2]: [one end, other end] */
     CONFIG_INTS,        /* int_list: an int or a list of ints */
     CONFIG_WIDTHS,      /* width_list: an int, [before, after], or a list of such pairs */
     CONFIG_KEY,         /* index_key */
@@ -56,6 +58,11 @@ typedef struct number_list {
     int count;
     double value[CONFIG_NUMBERS_MAX];
 } number_list;
+
+typedef struct real_range {
+    int count; /* of numbers: 1 or 2; 0: null */
+    double value[2];
+} real_range;
 
 enum { CONFIG_INTS_MAX = SHAPE_MAX };
 typedef struct int_list {

@@ -4,6 +4,7 @@
 #define MODEL_EMIT_H
 
 #include "base/status.h"
+#include "model/drawing.h"
 #include "model/kinds.h"
 #include "model/shape.h"
 
@@ -60,6 +61,13 @@ cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w,
 cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
 cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y);
+/* Is this a step of training? Else layers that only training changes pass x on. */
+bool emit_trains(const step_builder *b);
+/* Numbers drawn for each sample: (1) of DRAW_NUMBER, else a map of pixels, (MAP_NUMBERS). */
+cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y);
+/* An image of this size, whose pixels come from where the map says: drawn, or a constant. */
+cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const int64_t size[2],
+                           const resampling *r, tensor_ref *y);
 /* Over the last dimension; gamma and beta may be NO_TENSOR. Training updates the moving statistics:
    moving = moving * momentum + batch * (1 - momentum). */
 cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,

@@ -91,6 +91,11 @@ typedef union op_attributes {
         uint32_t stream;
     } dropout; /* stream: number of the node */
     struct {
+        drawing how;
+        uint32_t stream; /* number of the node */
+    } draw;
+    resampling resample; /* RESAMPLE_* */
+    struct {
         float momentum, epsilon;
     } batch_norm;
     struct {

@@ -229,6 +229,12 @@ cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor
     return forward(b, &o, &s, y);
 }
 
+/* Of a call's random numbers. */
+static uint32_t stream_of(const step_builder *b)
+{
+    return (uint32_t)(b->node - b->plan->model->nodes);
+}
+
 cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y)
 {
     if (!(rate >= 0 && rate < 1))
@@ -242,7 +248,38 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
     op o = op_new(OP_DROPOUT);
     o.in[0] = x;
     o.a.dropout.rate = (float)rate;
-    o.a.dropout.stream = (uint32_t)(b->node - b->plan->model->nodes);
+    o.a.dropout.stream = stream_of(b);
+    return forward(b, &o, &s, y);
+}
+
+bool emit_trains(const step_builder *b)
+{
+    return b->plan->mode == PLAN_TRAIN;
+}
+
+cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y)
+{
+    const shape s = {1, {d->kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}};
+    op o = op_new(OP_DRAW);
+    o.a.draw.how = *d;
+    o.a.draw.stream = stream_of(b);
+    return forward(b, &o, &s, y);
+}
+
+cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const int64_t size[2],
+                           const resampling *r, tensor_ref *y)
+{
+    TRY(check_image(b, x));
+    shape s = emit_shape(b, x);
+    const shape m = emit_shape(b, map);
+    if (m.rank != 1 || m.dim[0] != MAP_NUMBERS)
+        return shape_fail(b, "map", map, "(6)");
+    s.dim[0] = size[0];
+    s.dim[1] = size[1];
+    op o = op_new(OP_RESAMPLE_FORWARD);
+    o.in[0] = x;
+    o.in[1] = map;
+    o.a.resample = *r;
     return forward(b, &o, &s, y);
 }
 

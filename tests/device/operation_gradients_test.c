@@ -191,6 +191,22 @@ static void transposes(void **state)
     check(&g);
 }
 
+/* The gradient of the image; the map has none. */
+static void resampled_images(void **state)
+{
+    (void)state;
+    const shape x = {4, {2, 5, 4, 3}}, y = {4, {2, 6, 3, 3}}, map = {2, {2, MAP_NUMBERS}};
+    for (int border = BORDER_REFLECT; border <= BORDER_NEAREST; border++)
+        for (int nearest = 0; nearest < 2; nearest++) {
+            const op_attributes how = {.resample = {border, nearest, 0.5f}};
+            gradient_case g = {
+                .forward = {OP_RESAMPLE_FORWARD, "resample", {x, map}, {y}, how, 0, false},
+                .backward = {OP_RESAMPLE_BACKWARD, "resample", {map, y}, {x}, how, 0, false},
+                .from = {1, DY, ABSENT, ABSENT, ABSENT, ABSENT}};
+            check(&g);
+        }
+}
+
 /* What TensorFlow 2.21 gives through keras.ops. */
 static void equal_numbers_and_nan_are_as_in_tensorflow(void **state)
 {
@@ -230,6 +246,7 @@ int main(void)
         cmocka_unit_test(functions_of_one_tensor),
         cmocka_unit_test(slices),
         cmocka_unit_test(transposes),
+        cmocka_unit_test(resampled_images),
         cmocka_unit_test(equal_numbers_and_nan_are_as_in_tensorflow),
     };
     return cmocka_run_group_tests_name("gradients of single operations", tests, NULL, NULL);

@@ -187,6 +187,11 @@ static const odd odds[] = {
      "{Add: {inputs: [b, c, d, c]}}, {Average: {inputs: [add_1, b]}}, GlobalAveragePooling2D, "
      "{Dense: {units: 7, activation: softmax}}]",
      SGD},
+    {"random layers", 13, "[17, 21, 3]",
+     "[RandomFlip, {RandomRotation: {factor: 0.2}}, {RandomContrast: {factor: 0.5}}, "
+     "{Conv2D: {filters: 18, kernel_size: 3, strides: 2}}, {RandomZoom: {height_factor: 0.3}}, "
+     "{RandomCrop: {height: 6, width: 7}}, Flatten, {Dense: {units: 7, activation: softmax}}]",
+     ADAM},
     {"one large picture", 1, "[101, 203, 3]",
      "[{Conv2D: {filters: 32, kernel_size: 3, activation: relu}}, {MaxPooling2D: {pool_size: 2}}, "
      "{Conv2D: {filters: 64, kernel_size: 3, activation: relu}}, {MaxPooling2D: {pool_size: 2}}, "

@@ -459,6 +459,54 @@ static void add_transposes(void)
     add_transpose(&(shape){3, {700, 1, 40}}, (const int[]){0, 2, 1});
 }
 
+static void add_draw(draw_kind kind, float low, float high)
+{
+    static const char *const names[] = {"number", "flip",        "rotation",
+                                        "zoom",   "translation", "crop"};
+    for (int one = 0; one < 2; one++) {
+        op_case *c = add(OP_DRAW);
+        *c = (op_case){.kind = c->kind,
+                       .out = {{2, {one ? 700 : 5, kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}}},
+                       .a.draw = {{kind, {low, 1}, {high, 0.5f}, {9, 31}, one}, 7}};
+        label(c, names[kind]);
+    }
+}
+
+/* The map's numbers are multiples of 1/4, so that no rounding decides which pixel is the nearest.
+ */
+static void add_resample(const shape *x, const int64_t size[2], bool one)
+{
+    static const char *const names[] = {"reflect", "constant", "wrap", "nearest"};
+    const shape map = {2, {one ? 1 : x->dim[0], MAP_NUMBERS}};
+    const shape y = {4, {x->dim[0], size[0], size[1], x->dim[3]}};
+    char more[64];
+    for (int border = 0; border < COUNT(names); border++)
+        for (int nearest = 0; nearest < 2; nearest++) {
+            const op_attributes a = {.resample = {border, nearest, 0.5f}};
+            snprintf(more, sizeof more, "%lldx%lld, %s%s%s", (long long)size[0], (long long)size[1],
+                     names[border], nearest ? ", nearest pixel" : "", one ? ", one map" : "");
+            op_case *c = add(OP_RESAMPLE_FORWARD);
+            *c = (op_case){.kind = c->kind, .in = {*x, map}, .out = {y}, .a = a, .step = 0.25f};
+            label(c, more);
+            c = add(OP_RESAMPLE_BACKWARD);
+            *c = (op_case){.kind = c->kind, .in = {map, y}, .out = {*x}, .a = a, .step = 0.25f};
+            label(c, more);
+        }
+}
+
+static void add_resamples(void)
+{
+    add_draw(DRAW_NUMBER, -3, 5);
+    add_draw(DRAW_FLIP, 1, 1);
+    add_draw(DRAW_ROTATION, -0.5f, 1);
+    add_draw(DRAW_ZOOM, 0.1f, 2);
+    add_draw(DRAW_TRANSLATION, -4, 4);
+    add_draw(DRAW_CROP, 0, 7);
+    add_resample(&(shape){4, {3, 9, 6, 3}}, (const int64_t[]){9, 6}, false);
+    add_resample(&(shape){4, {2, 4, 13, 1}}, (const int64_t[]){7, 5}, true);
+    add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false);
+}
+
 static void add_slices(void)
 {
     const shape image = {4, {3, 7, 9, 5}}, wide = {4, {2, 6, 8, 32}}, deep = {5, {2, 3, 4, 5, 8}};
@@ -703,6 +751,7 @@ const op_case *op_cases(int *count)
         for (int i = 0; i < COUNT(matmul_rows); i++)
             add_matmul(&matmul_rows[i]);
         add_transposes();
+        add_resamples();
         add_losses(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});

@@ -165,6 +165,17 @@ static void resume_holds_for_layers_that_are_called_twice(void **state)
             COMPILE, FIT, 7, 3, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
 }
 
+/* Their numbers are drawn by the step; gradients pass through the images that they made. */
+static void resume_holds_for_random_layers(void **state)
+{
+    (void)state;
+    compare("[{Dense: {units: 48}}, {Reshape: {target_shape: [4, 4, 3]}}, RandomFlip, "
+            "{RandomRotation: {factor: 0.2}}, {RandomContrast: {factor: 0.5, value_range: [-9, "
+            "9]}}, {RandomCrop: {height: 3, width: 2}}, Flatten, {Dense: {units: 3, activation: "
+            "softmax}}]",
+            COMPILE, FIT, 7, 3, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+}
+
 static bool stop_in_validation(void *user)
 {
     int *calls = user;
@@ -492,6 +503,7 @@ int main(void)
         TEST(resume_holds_for_layers_that_are_called_twice),
         TEST(resume_holds_for_networks_that_branch),
         TEST(resume_holds_whatever_the_order_of_the_recipe),
+        TEST(resume_holds_for_random_layers),
         TEST(resume_holds_for_models_within_models),
         TEST(resume_repeats_an_interrupted_validation),
         TEST(a_stopped_model_in_memory_resumes_as_well),

@@ -39,6 +39,11 @@
     "kernel_size: 3, padding: same}}, " pooling ", {Conv2D: {filters: 8, kernel_size: 3, " \
     "padding: same}}, " pooling ", Flatten, {Dropout: {rate: 0.3}}, {Dense: {units: 3, "   \
     "activation: softmax}}]"
+#define RANDOM                                                                             \
+    "[{Dense: {units: 48}}, {Reshape: {target_shape: [4, 4, 3]}}, RandomFlip, "            \
+    "{RandomRotation: {factor: 0.2}}, {RandomBrightness: {factor: 0.5, value_range: [-9, " \
+    "9]}}, {RandomCrop: {height: 3, width: 2}}, Flatten, {Dense: {units: 3, activation: "  \
+    "softmax}}]"
 #define ONE_STEP "steps_per_epoch: 1, batch_size: 16"
 
 enum { TRAIN = 70, STEPS = 20 };
@@ -84,6 +89,22 @@ static void shards_train_as_the_whole_batch_does(void **state)
             }
             cornu_model_close(whole);
         }
+}
+
+/* Random layers draw by the sample's place in the whole batch, and one crop for all shards. */
+static void random_layers_change_shards_as_the_whole_batch(void **state)
+{
+    (void)state;
+    static const char compile[] = COMPILE("{sgd: {learning_rate: 0.05}}");
+    for (int d = 0; net_device(d); d++) {
+        cornu_fit_options o = {.size = sizeof o, .where.device = net_device(d)};
+        cornu_model *whole = trained(RANDOM, compile, FIT, o);
+        o.shards = 4;
+        cornu_model *divided = trained(RANDOM, compile, FIT, o);
+        expect_close(whole, divided, 2e-5);
+        cornu_model_close(divided);
+        cornu_model_close(whole);
+    }
 }
 
 static void copy_variables(cornu_model *to, const cornu_model *from)
@@ -304,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_train_as_the_whole_batch_does),
+        cmocka_unit_test(random_layers_change_shards_as_the_whole_batch),
         cmocka_unit_test(each_step_from_the_same_weights_is_that_of_the_whole_batch),
         cmocka_unit_test(losses_are_those_of_the_whole_batch),
         cmocka_unit_test(dropout_is_drawn_by_the_place_in_the_whole_batch),

@@ -330,7 +330,7 @@ class Layer(Configured):
 
 def check_training(operation, training) -> None:
     """The layers that compute otherwise in training do so in fit alone; training=False changes nothing there in Keras, either."""
-    differing = [o.name for o in operation._owners() if o._row["class_name"] in ("BatchNormalization", "Dropout")]
+    differing = [o.name for o in operation._owners() if o._row["class_name"].startswith(("BatchNormalization", "Dropout", "Random"))]
     if training and differing:
         raise NotImplementedError(f"{operation.name}: called with training={training!r} is not in cornu: {differing[0]} trains "
                                   f"in fit, and nowhere else; expected a call without it")
@@ -502,7 +502,7 @@ def serialize(layer: Layer) -> dict:
     return plain(layer)
 
 
-_preprocessing = {name: cls for name, cls in _classes.items() if name == "Rescaling"}
+_preprocessing = {name: cls for name, cls in _classes.items() if name.startswith("Random") or name == "Rescaling"}
 experimental = submodule(
     f"{__name__}.experimental", "keras.layers.experimental, as older scripts call it.",
     preprocessing=submodule(f"{__name__}.experimental.preprocessing", "keras.layers.experimental.preprocessing.",

@@ -181,6 +181,21 @@ gpu_gather_size gpu_gather_size_of(const gpu_op *r)
     return s;
 }
 
+gpu_resample gpu_resample_of(const gpu_op *r)
+{
+    const bool back = r->op->kind == OP_RESAMPLE_BACKWARD;
+    const tensor *map = GPU_IN(r, back ? 0 : 1), *y = back ? GPU_IN(r, 1) : GPU_OUT(r, 0);
+    const shape *x = back ? &GPU_OUT(r, 0)->shape : &GPU_IN(r, 0)->shape;
+    return (gpu_resample){.back = back,
+                          .x = r->in[back ? 1 : 0],
+                          .map = r->in[back ? 0 : 1],
+                          .in = x,
+                          .out = &y->shape,
+                          .map_step = map->shape.dim[0] == 1 ? 0 : MAP_NUMBERS,
+                          .items = back ? x->dim[0] * x->dim[3]
+                                        : y->shape.dim[0] * y->shape.dim[1] * y->shape.dim[2]};
+}
+
 int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side)
 {
     return s->count * ((s->rows + side - 1) / side) * ((s->columns + side - 1) / side);

@@ -145,6 +145,16 @@ typedef struct gpu_gather_size {
 gpu_gather_size gpu_gather_size_of(const gpu_op *r);
 
 /* MATMUL in tiles of `side` rows and columns: how many there are. */
+/* RESAMPLE_*: x is dy backward. */
+typedef struct gpu_resample {
+    bool back;
+    gpu_address x, map;
+    const shape *in, *out; /* of the images that are resampled, and of the resampled ones */
+    int64_t map_step;      /* floats from a sample's map to the next one's */
+    int64_t items;         /* forward the pixels of y, backward the channels of all samples */
+} gpu_resample;
+gpu_resample gpu_resample_of(const gpu_op *r);
+
 int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side);
 
 /* BINARY_FORWARD or BINARY_BACKWARD: what a rule does not read has dy's address and steps.

@@ -4,6 +4,7 @@
 #include "base/philox.h"
 #include "device/gather_sample.h"
 #include "device/reference/reference.h"
+#include "device/resample.h"
 #include "device/rows.h"
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,31 @@ cornu_status reference_dropout(const op_run *r)
                    (uint32_t)(iteration >> 32), bits);
         r->out[0][i] = random_to_float(bits[e % 4]) >= rate ? r->in[0][i] * scale : 0;
     }
+    return CORNU_OK;
+}
+
+/* ---- random numbers and resampled images --------------------------------------------------- */
+
+cornu_status reference_draw(const op_run *r)
+{
+    const tensor *y = OP_OUT(r->plan, r->op, 0);
+    for (int64_t i = 0; i < y->shape.dim[0]; i++)
+        draw_sample(r, i, r->out[0] + i * y->shape.dim[1]);
+    return CORNU_OK;
+}
+
+cornu_status reference_resample_forward(const op_run *r)
+{
+    const resample_size s = resample_size_of(r->plan, r->op);
+    resample_rows(r, &s, 0, s.batch * s.out_height);
+    return CORNU_OK;
+}
+
+cornu_status reference_resample_backward(const op_run *r)
+{
+    const resample_size s = resample_size_of(r->plan, r->op);
+    for (int64_t n = 0; n < s.batch; n++)
+        resample_sample_back(r, &s, n);
     return CORNU_OK;
 }
 

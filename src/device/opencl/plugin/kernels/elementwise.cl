@@ -1,8 +1,8 @@
 #include "device/opencl/plugin/kernels/common.h"
 
 /* Elementwise operations: activations, SCALE, ADD, DROPOUT, PAD, CROP. */
-#include "base/philox.h"
 #include "device/opencl/plugin/kernels/activation.h"
+#include "device/opencl/plugin/kernels/random.h"
 #include "device/opencl/plugin/kernels/shared.h"
 
 /* Activations, and functions that are none. */
@@ -79,14 +79,6 @@ KERNEL(add, WORK_ITEMS)
 }
 
 /* ---- dropout ------------------------------------------------------------------------------ */
-
-/* base/philox.c: random_key */
-static inline ulong device_random_key(ulong seed, random_purpose purpose, ulong item)
-{
-    uint out[4];
-    philox(seed, (uint)item, (uint)(item >> 32), (uint)purpose, 0, out);
-    return (ulong)out[1] << 32 | out[0];
-}
 
 /* The random numbers of the elements e to e + 3 of the whole batch: word e % 4 of Philox(seed,
    layer; e / 4, iteration), and the following words. Four elements share a block of numbers; a

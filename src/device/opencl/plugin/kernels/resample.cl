@@ -1,0 +1,121 @@
+#include "device/opencl/plugin/kernels/common.h"
+
+/* DRAW and RESAMPLE: random numbers of samples, and images whose pixels come from where a map of
+   pixels says (device/rules/resampling.h). */
+#include "device/opencl/plugin/kernels/random.h"
+#include "device/opencl/plugin/kernels/shared.h"
+
+typedef long rule_index;
+#define rule_sine(a) sin(a)
+#define rule_cosine(a) cos(a)
+#define rule_floor(a) floor(a)
+#include "device/rules/drawing.h"
+#include "device/rules/resampling.h"
+
+/* A work-item has a sample. */
+KERNEL(draw, WORK_ITEMS)
+(OUT(float, y), const long batch, const long numbers, const int kind, const int one,
+ const float low_y, const float low_x, const float high_y, const float high_x, const float height,
+ const float width, const int stream, const ulong seed, const ulong iteration, const long first)
+{
+    AT(y);
+    const drawing how = {kind, {low_y, low_x}, {high_y, high_x}, {height, width}, one};
+    const ulong key = device_random_key(seed, RANDOM_DRAW, (ulong)(uint)stream);
+    for (EACH(i, batch)) {
+        const ulong sample = kind == DRAW_CROP ? 0 : (ulong)(first + i);
+        uint bits[4];
+        float u[2], out[DRAW_NUMBERS_MAX];
+        philox(key, (uint)sample, (uint)(sample >> 32), (uint)iteration, (uint)(iteration >> 32),
+               bits);
+        u[0] = random_to_float(bits[0]);
+        u[1] = random_to_float(bits[1]);
+        draw_numbers(&how, u, out);
+        for (int k = 0; k < (int)numbers; k++)
+            y[i * numbers + k] = out[k];
+    }
+}
+
+#define SIZES                                                                             \
+    const long batch, const long height, const long width, const long out_height,         \
+        const long out_width, const long channels, const long map_step, const int border, \
+        const int nearest, const float value
+
+/* The first element of a pixel of an image, -1 where it is outside. */
+static inline long pixel_at(long row, long column, long height, long width, long channels)
+{
+    if (row < 0 || row >= height || column < 0 || column >= width)
+        return -1;
+    return (row * width + column) * channels;
+}
+
+/* A work-item has pixels of y. */
+KERNEL(resample_forward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y), SIZES)
+{
+    AT(x);
+    AT(map);
+    AT(y);
+    for (EACH(i, batch * out_height * out_width)) {
+        long column, row;
+        const long n = divide(divide(i, out_width, &column), out_height, &row);
+        float m[MAP_NUMBERS];
+        for (int k = 0; k < MAP_NUMBERS; k++)
+            m[k] = map[n * map_step + k];
+        const resample_pair r =
+            resample_around(resample_row(m, (float)row, (float)column), height, border, nearest);
+        const resample_pair c =
+            resample_around(resample_column(m, (float)row, (float)column), width, border, nearest);
+        const long a = pixel_at(r.low, c.low, height, width, channels);
+        const long b = pixel_at(r.low, c.high, height, width, channels);
+        const long d = pixel_at(r.high, c.low, height, width, channels);
+        const long e = pixel_at(r.high, c.high, height, width, channels);
+        global const float *image = x + n * height * width * channels;
+        for (long k = 0; k < channels; k++) {
+            const float upper = resample_between(a < 0 ? value : image[a + k],
+                                                 b < 0 ? value : image[b + k], c.weight);
+            const float lower = resample_between(d < 0 ? value : image[d + k],
+                                                 e < 0 ? value : image[e + k], c.weight);
+            y[i * channels + k] = resample_between(upper, lower, r.weight);
+        }
+    }
+}
+
+static inline void add_pixel(global float *dx, long pixel, float dy, float weight)
+{
+    if (pixel >= 0 && weight != 0)
+        dx[pixel] += weight * dy;
+}
+
+/* x: dy, y: dx. A work-item has a channel of a sample, whose sums are so always in one order. */
+KERNEL(resample_backward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y), SIZES)
+{
+    AT(x);
+    AT(map);
+    AT(y);
+    for (EACH(i, batch * channels)) {
+        long k;
+        const long n = divide(i, channels, &k);
+        float m[MAP_NUMBERS];
+        global float *dx = y + n * height * width * channels + k;
+        for (int j = 0; j < MAP_NUMBERS; j++)
+            m[j] = map[n * map_step + j];
+        for (long at = 0; at < height * width; at++)
+            dx[at * channels] = 0;
+        for (long at = 0; at < out_height * out_width; at++) {
+            long column;
+            const long row = divide(at, out_width, &column);
+            const resample_pair r = resample_around(resample_row(m, (float)row, (float)column),
+                                                    height, border, nearest);
+            const resample_pair c = resample_around(resample_column(m, (float)row, (float)column),
+                                                    width, border, nearest);
+            const float dy = x[(n * out_height * out_width + at) * channels + k];
+            add_pixel(dx, pixel_at(r.low, c.low, height, width, channels), dy,
+                      (1 - r.weight) * (1 - c.weight));
+            add_pixel(dx, pixel_at(r.low, c.high, height, width, channels), dy,
+                      (1 - r.weight) * c.weight);
+            add_pixel(dx, pixel_at(r.high, c.low, height, width, channels), dy,
+                      r.weight * (1 - c.weight));
+            add_pixel(dx, pixel_at(r.high, c.high, height, width, channels), dy,
+                      r.weight * c.weight);
+        }
+    }
+}

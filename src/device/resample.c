@@ -1,0 +1,137 @@
+#include "device/resample.h"
+#include "base/philox.h"
+#include <math.h>
+#include <string.h>
+
+#define RULE static inline
+#define rule_sine(a) sinf(a)
+#define rule_cosine(a) cosf(a)
+typedef int32_t rule_index;
+
+/* Without a call of the library where the instruction set has no rounding. */
+RULE float rule_floor(float a)
+{
+    float whole = (float)(int32_t)a;
+    return whole - (float)(whole > a);
+}
+#include "device/rules/drawing.h"
+#include "device/rules/resampling.h"
+
+/* ---- DRAW -------------------------------------------------------------------------------- */
+
+void draw_sample(const op_run *r, int64_t row, float *out)
+{
+    const drawing *d = &r->op->a.draw.how;
+    const uint64_t key = random_key(r->input->seed, RANDOM_DRAW, r->op->a.draw.stream);
+    const uint64_t iteration = (uint64_t)r->input->iteration;
+    const uint64_t sample = d->kind == DRAW_CROP ? 0 : (uint64_t)(r->input->first + row);
+    uint32_t bits[4];
+    philox(key, (uint32_t)sample, (uint32_t)(sample >> 32), (uint32_t)iteration,
+           (uint32_t)(iteration >> 32), bits);
+    const float u[2] = {random_to_float(bits[0]), random_to_float(bits[1])};
+    draw_numbers(d, u, out);
+}
+
+/* ---- RESAMPLE ---------------------------------------------------------------------------- */
+
+resample_size resample_size_of(const plan *p, const op *o)
+{
+    const bool back = o->kind == OP_RESAMPLE_BACKWARD;
+    const shape *map = &OP_IN(p, o, back ? 0 : 1)->shape;
+    const shape *x = back ? &OP_OUT(p, o, 0)->shape : &OP_IN(p, o, 0)->shape;
+    const shape *y = back ? &OP_IN(p, o, 1)->shape : &OP_OUT(p, o, 0)->shape;
+    return (resample_size){.batch = x->dim[0],
+                           .height = x->dim[1],
+                           .width = x->dim[2],
+                           .out_height = y->dim[1],
+                           .out_width = y->dim[2],
+                           .channels = x->dim[3],
+                           .maps = map->dim[0]};
+}
+
+typedef struct pixel_source {
+    resample_pair row, column;
+} pixel_source;
+
+static inline pixel_source source_of(const resampling *how, const resample_size *s,
+                                     const float *map, int64_t row, int64_t column)
+{
+    const float i = (float)row, k = (float)column;
+    return (pixel_source){
+        resample_around(resample_row(map, i, k), (int32_t)s->height, how->border, how->nearest),
+        resample_around(resample_column(map, i, k), (int32_t)s->width, how->border, how->nearest)};
+}
+
+static inline const float *map_of(const resample_size *s, const float *maps, int64_t n)
+{
+    return maps + (s->maps == 1 ? 0 : n * MAP_NUMBERS);
+}
+
+/* The first element of a pixel of an image, -1 where it is outside. */
+static inline int64_t pixel_at(const resample_size *s, int32_t row, int32_t column)
+{
+    const bool inside = row >= 0 && row < s->height && column >= 0 && column < s->width;
+    return inside ? (row * s->width + column) * s->channels : -1;
+}
+
+static inline float pixel_value(const float *image, int64_t at, int64_t channel, float outside)
+{
+    return at < 0 ? outside : image[at + channel];
+}
+
+static void resample_pixel(const resampling *how, const resample_size *s, const float *image,
+                           const pixel_source *from, float *y)
+{
+    const int64_t a = pixel_at(s, from->row.low, from->column.low);
+    const int64_t b = pixel_at(s, from->row.low, from->column.high);
+    const int64_t c = pixel_at(s, from->row.high, from->column.low);
+    const int64_t d = pixel_at(s, from->row.high, from->column.high);
+    for (int64_t k = 0; k < s->channels; k++) {
+        float upper = resample_between(pixel_value(image, a, k, how->value),
+                                       pixel_value(image, b, k, how->value), from->column.weight);
+        float lower = resample_between(pixel_value(image, c, k, how->value),
+                                       pixel_value(image, d, k, how->value), from->column.weight);
+        y[k] = resample_between(upper, lower, from->row.weight);
+    }
+}
+
+void resample_rows(const op_run *r, const resample_size *s, int64_t begin, int64_t end)
+{
+    const resampling *how = &r->op->a.resample;
+    for (int64_t at = begin; at < end; at++) {
+        const int64_t n = at / s->out_height, row = at % s->out_height;
+        const float *image = r->in[0] + n * s->height * s->width * s->channels;
+        float *y = r->out[0] + at * s->out_width * s->channels;
+        for (int64_t column = 0; column < s->out_width; column++) {
+            const pixel_source from = source_of(how, s, map_of(s, r->in[1], n), row, column);
+            resample_pixel(how, s, image, &from, y + column * s->channels);
+        }
+    }
+}
+
+/* Add dy, times a weight, to the gradient of a pixel. */
+static void add_pixel(const resample_size *s, float *dx, int32_t row, int32_t column,
+                      const float *dy, float weight)
+{
+    const int64_t at = pixel_at(s, row, column);
+    for (int64_t k = 0; at >= 0 && weight != 0 && k < s->channels; k++)
+        dx[at + k] += weight * dy[k];
+}
+
+void resample_sample_back(const op_run *r, const resample_size *s, int64_t n)
+{
+    const int64_t floats = s->height * s->width * s->channels;
+    const float *map = map_of(s, r->in[0], n);
+    const float *dy = r->in[1] + n * s->out_height * s->out_width * s->channels;
+    float *dx = r->out[0] + n * floats;
+    memset(dx, 0, (size_t)floats * sizeof *dx);
+    for (int64_t row = 0; row < s->out_height; row++)
+        for (int64_t column = 0; column < s->out_width; column++, dy += s->channels) {
+            const pixel_source f = source_of(&r->op->a.resample, s, map, row, column);
+            const float down = f.row.weight, right = f.column.weight;
+            add_pixel(s, dx, f.row.low, f.column.low, dy, (1 - down) * (1 - right));
+            add_pixel(s, dx, f.row.low, f.column.high, dy, (1 - down) * right);
+            add_pixel(s, dx, f.row.high, f.column.low, dy, down * (1 - right));
+            add_pixel(s, dx, f.row.high, f.column.high, dy, down * right);
+        }
+}

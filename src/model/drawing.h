@@ -1,0 +1,44 @@
+/* Random numbers that layers draw for each sample in training, and the maps of an image's pixels.
+   The devices' kernels, which may be CUDA C++ or OpenCL C, include this. */
+#ifndef MODEL_DRAWING_H
+#define MODEL_DRAWING_H
+
+/* What a sample's random numbers become: a number, or a map of pixels, which says where in the
+   input a pixel (row, column) of the output comes from, as Keras's affine_transform has it:
+     column' = m[0] column + m[1] row + m[2]
+     row'    = m[3] column + m[4] row + m[5] */
+typedef enum draw_kind {
+    DRAW_NUMBER,   /* the number itself: uniform in low[0] to high[0] */
+    DRAW_FLIP,     /* with probability 1/2: of the rows where low[0], of the columns where low[1] */
+    DRAW_ROTATION, /* around the centre; full turns, from low[0] to high[0] */
+    DRAW_ZOOM,     /* around the centre; factors of rows and columns */
+    DRAW_TRANSLATION, /* downwards and to the right; pixels */
+    DRAW_CROP         /* of whole pixels, one for the batch; floors of numbers from low to high */
+} draw_kind;
+
+enum { MAP_NUMBERS = 6, DRAW_NUMBERS_MAX = MAP_NUMBERS };
+
+/* Vertically [0] and horizontally [1]. */
+typedef struct drawing {
+    int kind;
+    float low[2], high[2];
+    float size[2]; /* of the image, where it has a centre or an end */
+    int one;       /* both numbers come from one random number */
+} drawing;
+
+/* Values beyond the border, of a side a b c d. Unlike those of ImageDataGenerator (step/augment.h)
+   they are those of TensorFlow, whose "wrap" repeats the side only nearly. */
+typedef enum border_kind {
+    BORDER_REFLECT,  /* d c b a | a b c d | d c b a */
+    BORDER_CONSTANT, /* `value`, also as the neighbour of the outermost pixels */
+    BORDER_WRAP,     /* a b c d | a b c d | a b c d */
+    BORDER_NEAREST   /* a a a a | a b c d | d d d d */
+} border_kind;
+
+typedef struct resampling {
+    int border;  /* border_kind */
+    int nearest; /* the nearest pixel's value; else bilinear interpolation */
+    float value;
+} resampling;
+
+#endif

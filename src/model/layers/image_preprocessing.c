@@ -1,0 +1,490 @@
+/* keras.layers.preprocessing.image_preprocessing: what training changes at random, each sample by
+   its own random numbers, and evaluation and prediction leave alone. */
+#include "model/layers/layers.h"
+#include <math.h>
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+/* A factor's ends, in order: those of a pair, or as far below 0 as above it, but not below
+   `least`. */
+static void range_ends(const real_range *r, double least, double ends[2])
+{
+    const double one = fabs(r->value[0]);
+    if (r->count == 1) {
+        ends[0] = fmax(-one, least);
+        ends[1] = one;
+        return;
+    }
+    ends[0] = fmin(r->value[0], r->value[1]);
+    ends[1] = fmax(r->value[0], r->value[1]);
+}
+
+/* Draw within the ends, plus `offset`, times `scale`. */
+static void draw_within(drawing *d, int number, const double ends[2], double offset, double scale)
+{
+    d->low[number] = (float)((offset + ends[0]) * scale);
+    d->high[number] = (float)((offset + ends[1]) * scale);
+}
+
+static drawing drawing_of(draw_kind kind, const shape *image)
+{
+    return (drawing){.kind = kind, .size = {(float)image->dim[0], (float)image->dim[1]}};
+}
+
+/* The order of border_kind. */
+#define FILL_MODES "reflect|constant|wrap|nearest"
+enum { INTERPOLATION_BILINEAR, INTERPOLATION_NEAREST };
+#define INTERPOLATIONS "bilinear|nearest"
+
+typedef struct fill_config {
+    int fill_mode, interpolation;
+    double fill_value;
+} fill_config;
+
+#define OPTION_FILL_MODE(config)                                                  \
+    OPTION_AS("fill_mode", CHOICE, config, fill.fill_mode, .fallback = "reflect", \
+              .choices = FILL_MODES)
+#define OPTION_INTERPOLATION(config)                                                       \
+    OPTION_AS("interpolation", CHOICE, config, fill.interpolation, .fallback = "bilinear", \
+              .choices = INTERPOLATIONS)
+#define OPTION_FILL_VALUE(config) \
+    OPTION_AS("fill_value", REAL, config, fill.fill_value, .fallback = "0.0")
+#define OPTION_NO_BOXES OPTION_TOLERATED("bounding_box_format", "null")
+
+/* ---- moved pixels ------------------------------------------------------------------------ */
+
+/* x, its pixels moved as drawn for each sample. */
+static cornu_status emit_moved(step_builder *b, tensor_ref x, const drawing *d,
+                               const fill_config *fill, tensor_ref *y)
+{
+    const shape s = emit_shape(b, x);
+    const resampling how = {.border = fill->fill_mode,
+                            .nearest = fill->interpolation == INTERPOLATION_NEAREST,
+                            .value = (float)fill->fill_value};
+    tensor_ref map;
+    *y = x;
+    if (!emit_trains(b))
+        return CORNU_OK;
+    TRY(emit_draw(b, d, &map));
+    return emit_resample(b, x, map, s.dim, &how, y);
+}
+
+/* RandomFlip: one random number decides both ways, as in Keras. */
+typedef struct random_flip_config {
+    int mode;
+} random_flip_config;
+
+enum { FLIP_BOTH, FLIP_HORIZONTAL, FLIP_VERTICAL };
+
+static const config_field random_flip_fields[] = {
+    OPTION(CHOICE, random_flip_config, mode, .fallback = "horizontal_and_vertical",
+           .choices = "horizontal_and_vertical|horizontal|vertical"),
+    OPTION_IGNORED("seed"),
+    OPTION_CHANNELS_LAST,
+    OPTION_NO_BOXES,
+    OPTIONS_END,
+};
+
+static cornu_status random_flip_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                     tensor_ref *y)
+{
+    const random_flip_config *c = l->config;
+    const fill_config fill = {.interpolation = INTERPOLATION_NEAREST};
+    const shape s = emit_shape(b, x[0]);
+    drawing d = drawing_of(DRAW_FLIP, &s);
+    d.low[0] = c->mode != FLIP_HORIZONTAL;
+    d.low[1] = c->mode != FLIP_VERTICAL;
+    return emit_moved(b, x[0], &d, &fill, y);
+}
+
+static const char *const random_flip_samples[] = {
+    "5,4,3 | {}",
+    "3,6,1 | {mode: horizontal}",
+    "4,4,2 | {mode: vertical}",
+    NULL,
+};
+
+const layer_kind layer_RandomFlip = {
+    .name = "RandomFlip",
+    .base_name = "random_flip",
+    .config_size = sizeof(random_flip_config),
+    .fields = random_flip_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_flip_emit,
+    .samples = random_flip_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* RandomRotation: around the image's centre; the factor is in full turns. */
+typedef struct random_rotation_config {
+    real_range factor;
+    fill_config fill;
+} random_rotation_config;
+
+static const config_field random_rotation_fields[] = {
+    OPTION(RANGE, random_rotation_config, factor, .minimum = -1, .maximum = 1,
+           .flags = CONFIG_REQUIRED),
+    OPTION_FILL_MODE(random_rotation_config),
+    OPTION_INTERPOLATION(random_rotation_config),
+    OPTION_IGNORED("seed"),
+    OPTION_FILL_VALUE(random_rotation_config),
+    OPTION_CHANNELS_LAST,
+    OPTION_NO_BOXES,
+    OPTIONS_END,
+};
+
+static cornu_status random_rotation_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                         tensor_ref *y)
+{
+    const random_rotation_config *c = l->config;
+    const shape s = emit_shape(b, x[0]);
+    drawing d = drawing_of(DRAW_ROTATION, &s);
+    double ends[2];
+    range_ends(&c->factor, -1, ends);
+    draw_within(&d, 0, ends, 0, 1);
+    return emit_moved(b, x[0], &d, &c->fill, y);
+}
+
+static const char *const random_rotation_samples[] = {
+    "6,5,2 | {factor: 0.2}",
+    "4,7,1 | {factor: [-0.1, 0.3], fill_mode: constant, fill_value: 0.5}",
+    "5,5,3 | {factor: 0.5, fill_mode: nearest, interpolation: nearest}",
+    NULL,
+};
+
+const layer_kind layer_RandomRotation = {
+    .name = "RandomRotation",
+    .base_name = "random_rotation",
+    .config_size = sizeof(random_rotation_config),
+    .fields = random_rotation_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_rotation_emit,
+    .samples = random_rotation_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* RandomZoom and RandomTranslation: factors of the height and of the width. */
+typedef struct two_factors_config {
+    real_range height_factor, width_factor;
+    fill_config fill;
+} two_factors_config;
+
+#define OPTIONS_OF_TWO_FACTORS                                                               \
+    OPTION_FILL_MODE(two_factors_config), OPTION_INTERPOLATION(two_factors_config),          \
+        OPTION_IGNORED("seed"), OPTION_FILL_VALUE(two_factors_config), OPTION_CHANNELS_LAST, \
+        OPTION_NO_BOXES, OPTIONS_END
+
+/* RandomZoom: an image that is 1 + factor times as large is shrunk into the frame. Without
+   width_factor both sides are zoomed alike. */
+static const config_field random_zoom_fields[] = {
+    OPTION(RANGE, two_factors_config, height_factor, .minimum = -1, .maximum = 1,
+           .flags = CONFIG_REQUIRED | CONFIG_ABOVE),
+    OPTION(RANGE, two_factors_config, width_factor, .minimum = -1, .maximum = 1, .fallback = "null",
+           .flags = CONFIG_NULLABLE | CONFIG_ABOVE),
+    OPTIONS_OF_TWO_FACTORS,
+};
+
+static cornu_status random_zoom_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                     tensor_ref *y)
+{
+    const two_factors_config *c = l->config;
+    const shape s = emit_shape(b, x[0]);
+    drawing d = drawing_of(DRAW_ZOOM, &s);
+    double ends[2];
+    d.one = c->width_factor.count == 0;
+    range_ends(&c->height_factor, -1, ends);
+    draw_within(&d, 0, ends, 1, 1);
+    range_ends(d.one ? &c->height_factor : &c->width_factor, -1, ends);
+    draw_within(&d, 1, ends, 1, 1);
+    return emit_moved(b, x[0], &d, &c->fill, y);
+}
+
+static const char *const random_zoom_samples[] = {
+    "6,5,2 | {height_factor: 0.2}",
+    "4,7,1 | {height_factor: [-0.3, -0.1], width_factor: 0.4, fill_mode: wrap}",
+    "5,5,3 | {height_factor: 0.4, width_factor: [0.1, 0.2], fill_mode: constant}",
+    NULL,
+};
+
+const layer_kind layer_RandomZoom = {
+    .name = "RandomZoom",
+    .base_name = "random_zoom",
+    .config_size = sizeof(two_factors_config),
+    .fields = random_zoom_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_zoom_emit,
+    .samples = random_zoom_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* RandomTranslation: by fractions of the sides, downwards and to the right. */
+static const config_field random_translation_fields[] = {
+    OPTION(RANGE, two_factors_config, height_factor, .minimum = -1, .maximum = 1,
+           .flags = CONFIG_REQUIRED),
+    OPTION(RANGE, two_factors_config, width_factor, .minimum = -1, .maximum = 1,
+           .flags = CONFIG_REQUIRED),
+    OPTIONS_OF_TWO_FACTORS,
+};
+
+static cornu_status random_translation_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                            tensor_ref *y)
+{
+    const two_factors_config *c = l->config;
+    const shape s = emit_shape(b, x[0]);
+    drawing d = drawing_of(DRAW_TRANSLATION, &s);
+    double ends[2];
+    range_ends(&c->height_factor, -1, ends);
+    draw_within(&d, 0, ends, 0, (double)s.dim[0]);
+    range_ends(&c->width_factor, -1, ends);
+    draw_within(&d, 1, ends, 0, (double)s.dim[1]);
+    return emit_moved(b, x[0], &d, &c->fill, y);
+}
+
+static const char *const random_translation_samples[] = {
+    "6,5,2 | {height_factor: 0.2, width_factor: 0.3}",
+    "4,7,1 | {height_factor: [0.1, 0.4], width_factor: [-0.2, 0], fill_mode: constant}",
+    "5,5,3 | {height_factor: 0.7, width_factor: 0, fill_mode: nearest, interpolation: nearest}",
+    NULL,
+};
+
+const layer_kind layer_RandomTranslation = {
+    .name = "RandomTranslation",
+    .base_name = "random_translation",
+    .config_size = sizeof(two_factors_config),
+    .fields = random_translation_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_translation_emit,
+    .samples = random_translation_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* ---- cropped ----------------------------------------------------------------------------- */
+
+/* The rows and columns of an image that become the whole of another. */
+typedef struct image_window {
+    int64_t begin[2], size[2];
+} image_window;
+
+/* The window, resized to `size` with bilinear interpolation, or the nearest pixels. */
+static cornu_status emit_window(step_builder *b, tensor_ref x, const image_window *w,
+                                const int64_t size[2], bool nearest, tensor_ref *y)
+{
+    const shape s = emit_shape(b, x), numbers = {1, {MAP_NUMBERS}};
+    const resampling how = {.border = BORDER_NEAREST, .nearest = nearest};
+    tensor_ref map;
+    *y = x;
+    for (int i = 0; i < 2; i++)
+        if (w->size[i] != s.dim[i])
+            TRY(emit_slice(b, *y, 1 + i, w->begin[i], 1, w->size[i], y));
+    if (w->size[0] == size[0] && w->size[1] == size[1])
+        return CORNU_OK;
+    const double down = (double)w->size[0] / (double)size[0];
+    const double right = (double)w->size[1] / (double)size[1];
+    const float values[MAP_NUMBERS] = {
+        (float)right, 0, (float)(right / 2 - 0.5), 0, (float)down, (float)(down / 2 - 0.5)};
+    TRY(emit_constant(b, &numbers, values, &map));
+    return emit_resample(b, *y, map, size, &how, y);
+}
+
+/* The largest window of the aspect ratio of `size`, in the middle. */
+static image_window window_of_aspect(const shape *in, const int64_t size[2])
+{
+    image_window w;
+    for (int i = 0; i < 2; i++) {
+        const double side = (double)in->dim[1 - i] * (double)size[i] / (double)size[1 - i];
+        w.size[i] = side < (double)in->dim[i] ? (int64_t)side : in->dim[i];
+        w.size[i] = w.size[i] < 1 ? 1 : w.size[i];
+        w.begin[i] = (in->dim[i] - w.size[i]) / 2;
+    }
+    return w;
+}
+
+/* RandomCrop: in training a place drawn for the batch, where both sides are larger. */
+typedef struct random_crop_config {
+    int64_t height, width;
+} random_crop_config;
+
+static const config_field random_crop_fields[] = {
+    OPTION(INT, random_crop_config, height, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(INT, random_crop_config, width, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION_IGNORED("seed"),
+    OPTION_CHANNELS_LAST,
+    OPTION_NO_BOXES,
+    OPTIONS_END,
+};
+
+static cornu_status random_crop_declare(layer *l, layer_call *call)
+{
+    const random_crop_config *c = l->config;
+    call->out = (shape){3, {c->height, c->width, call->in[0].dim[2]}};
+    return CORNU_OK;
+}
+
+static cornu_status random_crop_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                     tensor_ref *y)
+{
+    const random_crop_config *c = l->config;
+    const int64_t size[2] = {c->height, c->width};
+    const shape in = emit_shape(b, x[0]);
+    const resampling how = {.border = BORDER_NEAREST, .nearest = true};
+    image_window w = window_of_aspect(&in, size);
+    tensor_ref map;
+    drawing d = {.kind = DRAW_CROP};
+    if (!emit_trains(b))
+        return emit_window(b, x[0], &w, size, false, y);
+    if (in.dim[0] > size[0] && in.dim[1] > size[1]) {
+        for (int i = 0; i < 2; i++)
+            d.high[i] = (float)(in.dim[i] - size[i] + 1);
+        TRY(emit_draw(b, &d, &map));
+        return emit_resample(b, x[0], map, size, &how, y);
+    }
+    for (int i = 0; i < 2; i++) { /* as Keras slices what is not larger */
+        const int64_t left = in.dim[i] - w.begin[i];
+        w.size[i] = size[i] < left ? size[i] : left;
+    }
+    return emit_window(b, x[0], &w, size, false, y);
+}
+
+static const char *const random_crop_samples[] = {
+    "7,6,2 | {height: 4, width: 3}",
+    "5,4,1 | {height: 5, width: 2}",
+    "4,6,3 | {height: 6, width: 8}",
+    NULL,
+};
+
+const layer_kind layer_RandomCrop = {
+    .name = "RandomCrop",
+    .base_name = "random_crop",
+    .config_size = sizeof(random_crop_config),
+    .fields = random_crop_fields,
+    .rank = LAYER_IMAGE,
+    .declare = random_crop_declare,
+    .emit = random_crop_emit,
+    .samples = random_crop_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* ---- changed values ---------------------------------------------------------------------- */
+
+/* RandomContrast and RandomBrightness. */
+typedef struct values_config {
+    real_range factor;
+    double value_range[2];
+} values_config;
+
+#define OPTION_VALUE_RANGE OPTION(INTERVAL, values_config, value_range, .fallback = "[0, 255]")
+
+/* A number drawn for each image. */
+static cornu_status emit_number(step_builder *b, const drawing *d, tensor_ref *y)
+{
+    TRY(emit_draw(b, d, y));
+    return emit_reshape(b, *y, &(shape){3, {1, 1, 1}}, y);
+}
+
+static cornu_status emit_clipped(step_builder *b, tensor_ref x, const double range[2],
+                                 tensor_ref *y)
+{
+    TRY(layer_emit_at_least(b, x, fmin(range[0], range[1]), y));
+    return layer_emit_at_most(b, *y, fmax(range[0], range[1]), y);
+}
+
+/* RandomContrast: (x - mean) factor + mean with each channel's mean; the factor is drawn from 1 -
+   low to 1 + high, which for a single number is 1 to 1 + factor, as in Keras. */
+static const config_field random_contrast_fields[] = {
+    OPTION(RANGE, values_config, factor, .minimum = 0, .maximum = 1, .flags = CONFIG_REQUIRED),
+    OPTION_VALUE_RANGE,
+    OPTION_IGNORED("seed"),
+    OPTION_TOLERATED("data_format", "\"channels_last\"|null"),
+    OPTION_NO_BOXES,
+    OPTIONS_END,
+};
+
+static cornu_status random_contrast_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                         tensor_ref *y)
+{
+    const values_config *c = l->config;
+    const int_list sides = {.count = 2, .value = {1, 2}};
+    drawing d = {.kind = DRAW_NUMBER};
+    double ends[2];
+    int64_t count;
+    tensor_ref mean, factor;
+    *y = x[0];
+    if (!emit_trains(b))
+        return CORNU_OK;
+    range_ends(&c->factor, 0, ends);
+    d.low[0] = (float)(1 - ends[0]);
+    d.high[0] = (float)(1 + ends[1]);
+    TRY(emit_number(b, &d, &factor));
+    TRY(layer_reduce(b, x[0], &sides, false, &count, &mean));
+    TRY(emit_binary(b, BINARY_SUBTRACT, x[0], mean, y));
+    TRY(emit_binary(b, BINARY_MULTIPLY, *y, factor, y));
+    TRY(emit_binary(b, BINARY_ADD, *y, mean, y));
+    return emit_clipped(b, *y, c->value_range, y);
+}
+
+static const char *const random_contrast_samples[] = {
+    "6,5,2 | {factor: 0.5, value_range: [-90, 90]}",
+    "4,4,3 | {factor: [0.2, 0.8], value_range: [-90, 90]}",
+    NULL,
+};
+
+const layer_kind layer_RandomContrast = {
+    .name = "RandomContrast",
+    .base_name = "random_contrast",
+    .config_size = sizeof(values_config),
+    .fields = random_contrast_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_contrast_emit,
+    .samples = random_contrast_samples,
+    .range = LAYER_REARRANGES,
+};
+
+/* RandomBrightness: x plus a fraction of the range of values. */
+static const config_field random_brightness_fields[] = {
+    OPTION(RANGE, values_config, factor, .minimum = -1, .maximum = 1, .flags = CONFIG_REQUIRED),
+    OPTION_VALUE_RANGE,
+    OPTION_IGNORED("seed"),
+    OPTION_TOLERATED("data_format", "\"channels_last\"|null"),
+    OPTION_NO_BOXES,
+    OPTIONS_END,
+};
+
+static cornu_status random_brightness_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                           tensor_ref *y)
+{
+    const values_config *c = l->config;
+    drawing d = {.kind = DRAW_NUMBER};
+    double ends[2];
+    tensor_ref delta;
+    *y = x[0];
+    if (!emit_trains(b))
+        return CORNU_OK;
+    range_ends(&c->factor, -1, ends);
+    draw_within(&d, 0, ends, 0, fabs(c->value_range[1] - c->value_range[0]));
+    TRY(emit_number(b, &d, &delta));
+    TRY(emit_binary(b, BINARY_ADD, x[0], delta, y));
+    return emit_clipped(b, *y, c->value_range, y);
+}
+
+static const char *const random_brightness_samples[] = {
+    "6,5,2 | {factor: 0.5, value_range: [-90, 90]}",
+    "4,4,3 | {factor: [-0.1, 0.3], value_range: [90, -90]}",
+    NULL,
+};
+
+const layer_kind layer_RandomBrightness = {
+    .name = "RandomBrightness",
+    .base_name = "random_brightness",
+    .config_size = sizeof(values_config),
+    .fields = random_brightness_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_brightness_emit,
+    .samples = random_brightness_samples,
+    .range = LAYER_REARRANGES,
+};

@@ -1,0 +1,46 @@
+"""Cats against dogs with random layers in the model. The two ends of each factor are equal, so that nothing is left to chance;
+the pictures are the same from both sides."""
+import os
+
+import keras
+import numpy as np
+from keras import layers
+
+rng = np.random.default_rng(42)
+for label, name in enumerate(("cats", "dogs")):
+    os.makedirs(f"pets/{name}")
+    for number in range(10):
+        half = rng.integers(0, 150, (12, 6, 3)) + [60 * label, 50, 80 - 60 * label]
+        keras.utils.save_img(f"pets/{name}/{number}.png", np.hstack([half, half[:, ::-1]]).astype("float32"), scale=False)
+
+train_ds = keras.utils.image_dataset_from_directory("pets", image_size=(12, 12), batch_size=5, shuffle=False)
+data_augmentation = keras.Sequential([
+    layers.RandomFlip("horizontal"),
+    layers.RandomRotation((0.05, 0.05)),
+    layers.RandomZoom((0.1, 0.1), (-0.2, -0.2), fill_mode="constant"),
+    layers.RandomTranslation((0.1, 0.1), (-0.1, -0.1), fill_mode="wrap"),
+    layers.RandomBrightness((0.1, 0.1)),
+])
+inputs = keras.Input(shape=(12, 12, 3))
+x = data_augmentation(inputs)
+x = layers.Rescaling(1.0 / 255)(x)
+x = layers.Conv2D(6, 3, strides=2, activation="relu")(x)
+x = layers.Dropout(0.0)(layers.GlobalAveragePooling2D()(x))
+model = keras.Model(inputs, layers.Dense(1)(x))
+model.set_weights([rng.normal(0, 0.5, w.shape) for w in model.get_weights()])
+model.compile(optimizer="adam", loss=keras.losses.BinaryCrossentropy(from_logits=True), metrics=["accuracy"])
+history = model.fit(train_ds, validation_data=train_ds, epochs=3, verbose=0)
+model.save("pets.keras")
+again = keras.models.load_model("pets.keras")
+
+within = keras.Sequential([keras.Input((6, 5, 2)), layers.Conv2D(2, 3, padding="same", trainable=False),
+                           layers.RandomZoom((0.3, 0.3), interpolation="nearest", fill_mode="nearest"),
+                           layers.RandomContrast((0.0, 0.0), value_range=(-1, 1)), layers.Flatten(), layers.Dense(1)])
+within.set_weights([rng.normal(0, 0.5, w.shape) for w in within.get_weights()])
+within.compile(optimizer="sgd", loss="mse")
+numbers = rng.random((8, 6, 5, 2), np.float32), rng.random((8, 1), np.float32)
+
+results = {"history": history.history, "outputs": model.predict(train_ds, verbose=0), "parameters": model.count_params(),
+           "again": again.predict(train_ds, verbose=0), "evaluated": again.evaluate(train_ds, verbose=0),
+           "within": within.fit(*numbers, epochs=3, shuffle=False, batch_size=4, verbose=0).history,
+           "names": [layer.name for layer in data_augmentation.layers]}
