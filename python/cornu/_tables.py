@@ -142,11 +142,12 @@ class Configured:
 
     _row: dict | None = None
     _options: list[Option] = []
+    _may_be_own = False  # classes of one's own may be derived
     __signature__: inspect.Signature
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if "_row" not in cls.__dict__ and Configured not in cls.__bases__:
+        if "_row" not in cls.__dict__ and Configured not in cls.__bases__ and not cls._may_be_own:
             raise NotImplementedError(f"{cls.__name__}: a {cls.__bases__[0].__name__} of one's own is not in cornu; "
                                       f"it trains with those of its tables")
 
@@ -277,13 +278,13 @@ def names_of(table: str, classes: dict[str, type]) -> dict[str, type]:
 def deserializer(kind: str, take: Callable[[Any], Any]) -> Callable:
     """Keras's deserialize of a module, by its get()."""
 
+    from .keras._objects import CustomObjectScope
     from .keras._tf2 import takes
 
     @takes(renamed={"name": "config"}, use_legacy_format=(False, True))
     def deserialize(config, custom_objects=None):
         """The object of what serialize gave."""
-        if custom_objects:
-            raise NotImplementedError(f"{kind}: custom_objects are not in cornu; it takes None")
-        return take(config)
+        with CustomObjectScope(custom_objects):
+            return take(config)
 
     return deserialize

@@ -207,16 +207,17 @@ static cornu_status check_metrics(const cornu_model *model)
     for (int i = 0; i < model->metric_count; i++) {
         const int output = model->metrics[i].output;
         const loss_kind *taken = loss_kind_of(model->outputs[output].loss.id);
+        const bool classes = model->outputs[output].target == TARGET_CLASSES;
         const shape *s = model_output_shape(model, output);
         int64_t outputs = s->rank > 0 ? s->dim[s->rank - 1] : 1;
         const metric_kind *kind = metric_kind_of(model->metrics[i].id);
         if (outputs > 1 && model->outputs[output].has_loss && !model->metrics[i].of_loss &&
-            kind->sparse != taken->sparse)
-            return status_fail(
-                CORNU_INVALID, "metric %s takes %s; expected one for %s, which the loss %s takes",
-                metric_name(&model->metrics[i]),
-                kind->sparse ? "class numbers" : "one number an output",
-                taken->sparse ? "class numbers" : "one number an output", taken->name);
+            kind->sparse != classes)
+            return status_fail(CORNU_INVALID,
+                               "metric %s takes %s; expected one for %s, which the loss %s takes",
+                               metric_name(&model->metrics[i]),
+                               kind->sparse ? "class numbers" : "one number an output",
+                               classes ? "class numbers" : "one number an output", taken->name);
     }
     return CORNU_OK;
 }
@@ -277,7 +278,7 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
         return status_fail(CORNU_INVALID,
                            "%s: found a class number a sample; the model's output %s expects more",
                            what, shape_show(output, false, expected));
-    if (taken->sparse) {
+    if (model->outputs[0].target == TARGET_CLASSES) {
         if (!numbers && shape_elements(&block->y_shape) != places)
             return status_fail(CORNU_INVALID,
                                "%s: found targets of shape %s; the loss %s expects class numbers "

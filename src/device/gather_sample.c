@@ -177,7 +177,7 @@ cornu_status gather_check(const plan *p, const step_input *input)
                            (long long)expected);
     const tensor *output = &p->tensors[p->output];
     int64_t outputs = output->shape.dim[output->shape.rank - 1];
-    if (loss_kind_of(model_loss(p->model)->id)->sparse)
+    if (p->model->outputs[0].target == TARGET_CLASSES)
         return check_classes(p, input, (target_range){rows, 0, rows}, outputs);
     if (s->y_type == SAMPLE_I32 && columns > 1)
         return check_classes(p, input, (target_range){rows, 0, rows}, columns);

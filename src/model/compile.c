@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "model/config.h"
 #include "model/model.h"
+#include "model/traced_loss.h"
 #include <math.h>
 #include <string.h>
 
@@ -100,10 +101,20 @@ static cornu_status check_loss(const cornu_model *m, const doc *at, int output, 
     return CORNU_OK;
 }
 
+static cornu_status read_traced(const cornu_model *m, const doc *at, int output, model_output *o)
+{
+    TRY(traced_loss_read(at, model_output_shape(m, output), &o->traced));
+    o->loss = (loss){.id = LOSS_VALUES, .reduction = o->traced->reduction};
+    o->target = o->traced->classes ? TARGET_CLASSES : TARGET_VALUES;
+    return CORNU_OK;
+}
+
 static cornu_status read_loss(const cornu_model *m, const doc *at, int output, compilation *c)
 {
     model_output *o = &c->outputs[output];
     o->has_loss = true;
+    if (traced_loss_is(at))
+        return read_traced(m, at, output, o);
     TRY(loss_read(at, &o->loss));
     o->target = loss_kind_of(o->loss.id)->sparse ? TARGET_CLASSES : TARGET_VALUES;
     return check_loss(m, at, output, &o->loss);
@@ -245,7 +256,7 @@ static cornu_status add_output_losses(const cornu_model *m, const doc *at, compi
 }
 
 /* Loss, loss_weights and metrics. */
-static cornu_status read_goals(const cornu_model *m, const doc *section, compilation *c)
+static cornu_status read_all_goals(const cornu_model *m, const doc *section, compilation *c)
 {
     const doc *loss_doc = doc_get(section, "loss");
     TRY(read_losses(m, loss_doc, c));
@@ -254,8 +265,19 @@ static cornu_status read_goals(const cornu_model *m, const doc *section, compila
     return read_metrics(m, doc_get(section, "metrics"), c);
 }
 
+/* Where it fails, it leaves nothing behind. */
+static cornu_status read_goals(const cornu_model *m, const doc *section, compilation *c)
+{
+    cornu_status status = read_all_goals(m, section, c);
+    if (status != CORNU_OK)
+        model_outputs_free(c->outputs, m->output_count);
+    return status;
+}
+
+/* The losses belong to the model from now on. */
 static void take_goals(cornu_model *m, const compilation *c)
 {
+    model_outputs_free(m->outputs, m->output_count);
     memcpy(m->outputs, c->outputs, (size_t)m->output_count * sizeof *m->outputs);
     memcpy(m->metrics, c->metrics, sizeof c->metrics);
     m->metric_count = c->metric_count;
@@ -367,7 +389,10 @@ static json_t *for_outputs(const cornu_model *m,
 
 static json_t *output_loss_to_json(const cornu_model *m, int output)
 {
-    return m->outputs[output].has_loss ? loss_to_json(&m->outputs[output].loss) : json_null();
+    const model_output *o = &m->outputs[output];
+    if (o->traced)
+        return json_incref(o->traced->written);
+    return o->has_loss ? loss_to_json(&o->loss) : json_null();
 }
 
 static json_t *weights_to_json(const cornu_model *m)

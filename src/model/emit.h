@@ -96,6 +96,10 @@ cornu_status emit_matmul(step_builder *b, tensor_ref x, bool transpose_x, tensor
                          bool transpose_z, tensor_ref *y);
 /* Dimension i + 1 of y is dimension order[i] of x (1: the first after the batch). */
 cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, tensor_ref *y);
+/* y: for each sample the mean, or the largest, of all numbers of all samples of the batch; *count:
+   how many there are. Only losses may ask for it: in a prediction no sample depends on others. */
+cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int64_t *count,
+                               tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

@@ -106,8 +106,9 @@ static const config_field *fields_of(loss_id id)
 bool loss_find(const char *name, loss_id *id)
 {
     for (int i = 0; i < LOSS_COUNT; i++)
-        if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
-            (kinds[i].other_name && strcasecmp(kinds[i].other_name, name) == 0)) {
+        if (i != LOSS_VALUES &&
+            (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
+             (kinds[i].other_name && strcasecmp(kinds[i].other_name, name) == 0))) {
             *id = (loss_id)i;
             return true;
         }
@@ -121,9 +122,11 @@ cornu_status loss_read(const doc *d, loss *out)
     TRY(name_split(d, "a loss", &name, &options));
     if (!loss_find(name, &out->id)) {
         const char *names[LOSS_COUNT];
+        int count = 0;
         for (int i = 0; i < LOSS_COUNT; i++)
-            names[i] = kinds[i].name;
-        return name_fail(d, "loss", name, names, LOSS_COUNT);
+            if (i != LOSS_VALUES)
+                names[count++] = kinds[i].name;
+        return name_fail(d, "loss", name, names, count);
     }
     *out = (loss){.id = out->id};
     const config_field *fields = fields_of(out->id);
@@ -148,6 +151,8 @@ json_t *loss_table(void)
 {
     json_t *list = json_array();
     for (int i = 0; i < LOSS_COUNT; i++) {
+        if (i == LOSS_VALUES)
+            continue;
         json_t *row =
             config_row(kinds[i].class_name, kinds[i].name, config_describe(fields_of((loss_id)i)));
         if (row && kinds[i].other_name)

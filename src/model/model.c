@@ -1,6 +1,7 @@
 #include "model/model.h"
 #include "base/memory.h"
 #include "model/config.h"
+#include "model/traced_loss.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,28 @@ void model_node_free(model_node *n)
     free(n->name);
 }
 
+static void traced_free(traced_loss *t)
+{
+    if (!t)
+        return;
+    model_free(t->network);
+    json_decref(t->written);
+    free(t);
+}
+
+void model_outputs_free(model_output *outputs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        traced_free(outputs[i].traced);
+        outputs[i].traced = NULL;
+    }
+}
+
 void model_free(cornu_model *m)
 {
     if (!m)
         return;
+    model_outputs_free(m->outputs, m->output_count);
     for (int i = 0; i < m->node_count; i++)
         model_node_free(&m->nodes[i]);
     free(m->nodes);

@@ -133,6 +133,7 @@ typedef struct model_output {
     bool has_loss;      /* without one nothing is trained for it alone */
     target_kind target; /* without a loss it has one only for its metrics */
     loss loss;
+    struct traced_loss *traced; /* the caller's own, in place of the row of `loss`; or NULL */
     double weight;
 } model_output;
 
@@ -304,8 +305,12 @@ bool keras_config_is(const doc *section);
 cornu_status model_from_keras(const doc *section, cornu_model **out);
 /* Append the model of such a section as a submodel, on the outputs of these nodes. */
 cornu_status model_append_keras(cornu_model *m, const doc *section, const int *inputs, int count);
+/* Free the losses that are the caller's own. */
+void model_outputs_free(model_output *outputs, int count);
 /* Parse only a model section. */
 cornu_status model_from_section(const doc *section, cornu_model **out);
+/* The same of a document that outlives the model's reading: layers keep their places in it. */
+cornu_status model_read_section(const doc *section, cornu_model **out);
 /* ---- which weights are trained (trainable.c) ---------------------------------------------- */
 
 /* The flags `trainable` count from now on: make the optimizer's slots of the variables that are

@@ -1,5 +1,6 @@
 /* Builds a finished plan from model, loss and optimizer. */
 #include "base/memory.h"
+#include "model/traced_loss.h"
 #include "step/builder.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,51 @@ static cornu_status add_output(step_builder *b, const tensor_ref *outputs)
     return emit_concatenate(b, flat, m->output_count, 1, &b->plan->output);
 }
 
+/* ---- losses of the caller's own ------------------------------------------------------------ */
+
+/* Take the operations of an output's own loss in; *value: the losses, as a row of each sample. */
+static cornu_status add_traced(step_builder *b, const traced_loss *t, tensor_ref target,
+                               tensor_ref output, tensor_ref *value)
+{
+    const cornu_model *net = t->network;
+    tensor_ref *made;
+    cornu_status status = CORNU_OK;
+    TRY(memory_new((size_t)net->node_count, sizeof *made, "plan", &made));
+    made[net->inputs[0]] = target;
+    made[net->inputs[1]] = output;
+    b->in_loss = true;
+    for (int i = 0; i < net->node_count; i++)
+        if (net->nodes[i].input_count > 0)
+            TRY_GOTO(emit_node(b, &net->nodes[i], made, &made[i]));
+    const model_node *last = &net->nodes[net->outputs[0].node];
+    const shape row = {1, {shape_elements(&last->out)}};
+    status = emit_reshape(b, made[net->outputs[0].node], &row, value);
+done:
+    b->in_loss = false;
+    free(made);
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "loss %s", traced_loss_name(t));
+}
+
+/* Set values[i] of each output that has such a loss. */
+static cornu_status add_all_traced(step_builder *b, const tensor_ref *outputs, tensor_ref *values)
+{
+    const cornu_model *m = b->plan->model;
+    int64_t at = 0;
+    for (int i = 0; i < m->output_count; i++) {
+        const shape s = model_target_shape(m, i);
+        tensor_ref target = b->plan->target;
+        if (!m->outputs[i].traced) {
+            at += shape_elements(&s);
+            continue;
+        }
+        b->node = &m->nodes[m->outputs[i].node];
+        if (m->output_count > 1)
+            TRY(take_slice(b, b->plan->target, &s, &at, &target));
+        TRY(add_traced(b, m->outputs[i].traced, target, outputs[m->outputs[i].node], &values[i]));
+    }
+    return CORNU_OK;
+}
+
 /* ---- losses and metrics ------------------------------------------------------------------ */
 
 /* One output of the model, with what it is compared with. */
@@ -183,6 +229,7 @@ typedef struct goal {
     bool further;     /* an output before it has a loss */
     const loss *loss; /* NULL: none */
     tensor_ref output, target, weight;
+    tensor_ref value; /* what a loss of the caller's own is; else NO_TENSOR */
 } goal;
 
 /* The operation that writes this very tensor, not another shape of it; NULL: none. */
@@ -250,8 +297,12 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     o.a.loss.id = g->loss->id;
     o.a.loss.summed = g->loss->reduction == LOSS_REDUCTION_SUM;
     loss_reals(g->loss, o.a.loss.reals);
-    TRY(loss_input(p, g, &o.in[0], &o.a.loss.logits));
-    TRY(smooth_target(b, g, g->loss, &o.in[1]));
+    if (g->value == NO_TENSOR) {
+        TRY(loss_input(p, g, &o.in[0], &o.a.loss.logits));
+        TRY(smooth_target(b, g, g->loss, &o.in[1]));
+    } else {
+        o.in[0] = o.in[1] = g->value; /* compared with nothing */
+    }
     o.in[2] = g->weight;
     o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
     o.a.loss.further = g->further;
@@ -298,15 +349,16 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
     plan *p = b->plan;
     const cornu_model *m = p->model;
     const loss_kind *l = g->loss ? loss_kind_of(g->loss->id) : NULL;
+    const bool classes = m->outputs[g->number].target == TARGET_CLASSES;
     for (int i = 0; i < m->metric_count; i++) {
         const metric_kind *k = metric_kind_of(m->metrics[i].id);
         if (m->metrics[i].output != g->number || m->metrics[i].of_loss)
             continue;
-        if (l && k->sparse != l->sparse)
+        if (l && k->sparse != classes)
             return status_fail(CORNU_INVALID,
                                "metrics: found %s, which takes %s; the loss %s takes %s", k->name,
                                k->sparse ? "class numbers" : "one-hot targets", l->name,
-                               l->sparse ? "class numbers" : "one-hot targets");
+                               classes ? "class numbers" : "one-hot targets");
         TRY(k->of_loss ? add_loss_metric(b, g, &m->metrics[i]) : add_sums(b, g, &m->metrics[i]));
     }
     p->metric_count = m->metric_count;
@@ -330,7 +382,7 @@ static cornu_status take_row(step_builder *b, int64_t *target_at, goal *g)
 
 /* The loss and the metrics of each output that has them; the targets of several outputs are slices
    of GATHER's rows. */
-static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
+static cornu_status add_goals(step_builder *b, const tensor_ref *outputs, const tensor_ref *values)
 {
     const cornu_model *m = b->plan->model;
     int64_t target_at = 0;
@@ -342,6 +394,7 @@ static cornu_status add_goals(step_builder *b, const tensor_ref *outputs)
                   .loss = has_loss ? &m->outputs[i].loss : NULL,
                   .output = outputs[m->outputs[i].node],
                   .target = b->plan->target,
+                  .value = values[i],
                   .weight = b->plan->ops[0].out[2]}; /* GATHER's */
         if (m->output_count > 1)
             TRY(take_row(b, &target_at, &g));
@@ -446,10 +499,15 @@ static cornu_status check_options(const cornu_model *m, const plan_options *opti
 static cornu_status add_operations(step_builder *b, tensor_ref *outputs)
 {
     plan *p = b->plan;
+    tensor_ref values[MODEL_ENDS_MAX];
+    for (int i = 0; i < MODEL_ENDS_MAX; i++)
+        values[i] = NO_TENSOR;
     TRY(add_forward(b, outputs));
+    if (p->mode != PLAN_PREDICT)
+        TRY(add_all_traced(b, outputs, values));
     int forward_count = p->op_count;
     if (p->mode != PLAN_PREDICT)
-        TRY(add_goals(b, outputs));
+        TRY(add_goals(b, outputs, values));
     TRY(add_output(b, outputs));
     if (p->mode != PLAN_PREDICT)
         TRY(add_penalties(b));

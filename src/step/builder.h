@@ -27,6 +27,7 @@ struct step_builder {
     plan *plan;
     const plan_options *options;
     const model_node *node; /* the current call */
+    bool in_loss;           /* it belongs to a loss of the caller's own */
     tensor_notes *notes;    /* [tensor_count] */
     contribution *sums;     /* not yet added to their gradients */
     int sum_count;

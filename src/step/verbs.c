@@ -368,6 +368,35 @@ cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offs
     return forward(b, &o, &s, y);
 }
 
+/* 0 for each sample, whatever x is. */
+static cornu_status zero_rows(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const shape row = {1, {b->plan->tensors[x].count / b->plan->batch}};
+    TRY(emit_reshape(b, x, &row, y));
+    TRY(emit_slice(b, *y, 1, 0, 1, 1, y));
+    return emit_binary(b, BINARY_GREATER, *y, *y, y);
+}
+
+cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int64_t *count,
+                               tensor_ref *y)
+{
+    if (!b->in_loss)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found axis null, over all samples together; expected axes of a sample, "
+                           "as only losses see a batch as a whole");
+    *count = b->plan->tensors[x].count;
+    const shape row = {4, {1, 1, *count, 1}}, one = {4, {1, 1, 1, 1}}, beside = {2, {1, 1}};
+    op o = op_new(largest ? OP_MAX_POOL_FORWARD : OP_AVERAGE_POOL_FORWARD);
+    o.a.window =
+        (window2d){.kernel = {1, *count}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    tensor_ref reduced, rows;
+    TRY(zero_rows(b, x, &rows));
+    TRY(reshape_to(b, x, &row, &o.in[0]));
+    TRY(forward_to(b, &o, &one, &reduced));
+    TRY(reshape_to(b, reduced, &beside, &reduced));
+    return emit_binary(b, BINARY_ADD, rows, reduced, y);
+}
+
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y)
 {

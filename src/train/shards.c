@@ -1,6 +1,7 @@
 #include "train/shards.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "model/traced_loss.h"
 #include "parallel/divided_updates.h"
 #include "parallel/floats.h"
 #include <cornu/parallel.h>
@@ -77,6 +78,13 @@ static cornu_status check_reductions(const cornu_model *m)
             return status_fail(CORNU_UNSUPPORTED,
                                "shards: found a loss with the reduction sum; expected "
                                "sum_over_batch_size, or batches that are not divided");
+    for (int i = 0; i < m->output_count; i++)
+        if (m->outputs[i].traced && traced_loss_is_of_batch(m->outputs[i].traced))
+            return status_fail(CORNU_UNSUPPORTED,
+                               "shards: found the loss %s, which is of all samples of a batch "
+                               "together; expected a loss of each sample, or batches that are not "
+                               "divided",
+                               traced_loss_name(m->outputs[i].traced));
     return CORNU_OK;
 }
 

@@ -18,6 +18,8 @@ static const float *usual(loss_id id)
     doc *d;
     loss l;
     const char *name = loss_kind_of(id)->name;
+    if (id == LOSS_VALUES)
+        return reals; /* has no name, and no numbers */
     assert_int_equal(doc_parse(name, strlen(name), "loss", &d), CORNU_OK);
     assert_int_equal(loss_read(d, &l), CORNU_OK);
     loss_reals(&l, reals);

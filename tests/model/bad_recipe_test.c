@@ -3,6 +3,7 @@
 #define MODEL(layers) "model:\n  input: [8, 8, 3]\n  layers:\n" layers
 #define DENSE MODEL("    - Flatten\n    - Dense: {units: 4, activation: softmax}\n")
 #define COMPILE(options) DENSE "compile: " options "\n"
+#define TRACED(loss) COMPILE("{optimizer: sgd, loss: {class_name: f, traced: {" loss "}}}")
 
 /* A recipe, and the required contents of the message: its place, the text found, the text
    expected. */
@@ -197,6 +198,28 @@ static const struct {
     {COMPILE("{optimizer: sgd, loss: {mean_squared_error: {label_smoothing: 0.1}}}"),
      "label_smoothing: found 0.1; expected 0.0"},
     {COMPILE("{optimizer: sgd, loss: {huber: {delta: wide}}}"), "delta: found \"wide\"|a number"},
+    {TRACED("model: {inputs: {t: [4], p: [4]}, layers: [{Subtract: {inputs: [t, p]}}]}, by: sum"),
+     "by: unknown option"},
+    {TRACED("reduction: sum"), "traced: model is missing"},
+    {TRACED("targets: none, model: {inputs: {t: [4], p: [4]}, layers: [{Subtract: {inputs: [t, "
+            "p]}}]}"),
+     "targets: found \"none\"|classes"},
+    {TRACED("model: {inputs: {t: [3], p: [4]}, layers: [{Dense: {inputs: [p], units: 2}}]}"),
+     "found the weight dense/kernel; expected operations without weights"},
+    {TRACED("model: {inputs: {t: [3], p: [4]}, layers: [{Square: {inputs: [p]}}]}"),
+     "found a target of shape (None, 3); expected (None, 4)"},
+    {TRACED(
+         "targets: classes, model: {inputs: {t: [4], p: [4]}, layers: [{Square: {inputs: [p]}}]}"),
+     "found a target of shape (None, 4); expected (None, 1)"},
+    {TRACED("model: {inputs: {t: [4], p: [5]}, layers: [{Square: {inputs: [p]}}]}"),
+     "found an output of shape (None, 5); expected (None, 4)"},
+    {TRACED("model: {inputs: {t: [4], p: [4]}, layers: [{Dropout: {inputs: [p], rate: 0.1}}]}"),
+     "found Dropout; expected operations without random numbers"},
+    {TRACED("model: {input: [4], layers: [Square]}"), "found 1 inputs and 1 outputs; expected two"},
+    {COMPILE("{optimizer: sgd, loss: {class_name: f, color: 1, traced: 3}}"), "color"},
+    {COMPILE("{optimizer: sgd, loss: {class_name: f, traced: 3}}"),
+     "traced: found 3; expected a map"},
+    {COMPILE("{optimizer: sgd, loss: traced loss}"), "unknown loss \"traced loss\""},
     {COMPILE("{optimizer: sgd, loss: {mse: {reduction: null}}}"),
      "reduction: found null; expected sum_over_batch_size, sum, mean or auto"},
     {COMPILE("{optimizer: sgd, loss: {cosine_similarity: {axis: 1}}}"),

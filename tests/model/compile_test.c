@@ -1,5 +1,8 @@
 #include "make_model.h"
+#include "model/traced_loss.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 static optimizer read_optimizer(const char *form)
 {
@@ -339,6 +342,40 @@ static void options_of_losses_are_read_and_written_back(void **state)
                           balanced, 0.2, mean);
 }
 
+/* Of one output, and of several: a map by their names is not mistaken for one. */
+static void traced_losses_are_kept_as_they_were_written(void **state)
+{
+    (void)state;
+    static const char *const losses[] = {
+        "{class_name: function, config: mine, traced: {reduction: sum, model: {name: mine, inputs: "
+        "{t: [3], p: [3]}, layers: [{Subtract: {inputs: [t, p]}}, Square]}}}",
+        "{class_name: Mine, config: {a: 1}, registered_name: My>Mine, traced: {targets: classes, "
+        "model: {name: mine, inputs: {t: [1], p: [3]}, layers: [{Multiply: {inputs: [t, p]}}]}}}",
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        char yaml[1024], *first, *second;
+        snprintf(yaml, sizeof yaml,
+                 "model: {input: [4], layers: [{Dense: {units: 3}}]}\n"
+                 "compile: {optimizer: sgd, loss: %s}\n",
+                 losses[i]);
+        cornu_model *m = make_model(yaml);
+        assert_string_equal(traced_loss_name(m->outputs[0].traced), "mine");
+        assert_int_equal(m->outputs[0].loss.reduction,
+                         i ? LOSS_REDUCTION_SUM_OVER_BATCH_SIZE : LOSS_REDUCTION_SUM);
+        assert_int_equal(m->outputs[0].target, i ? TARGET_CLASSES : TARGET_VALUES);
+        must(cornu_model_compile_config(m, &first));
+        must(cornu_model_compile(m, first));
+        must(cornu_model_compile_config(m, &second));
+        assert_string_equal(first, second);
+        assert_non_null(strstr(first, i ? "My>Mine" : "\"config\": \"mine\""));
+        must(cornu_model_change_loss(m, "{loss: mse}"));
+        assert_null(m->outputs[0].traced);
+        cornu_free(first);
+        cornu_free(second);
+        cornu_model_close(m);
+    }
+}
+
 static void values_of_metrics_come_from_their_sums(void **state)
 {
     (void)state;
@@ -503,6 +540,7 @@ int main(void)
         cmocka_unit_test(losses_are_read_in_every_form_and_written_back),
         cmocka_unit_test(losses_go_by_keras_other_names),
         cmocka_unit_test(options_of_losses_are_read_and_written_back),
+        cmocka_unit_test(traced_losses_are_kept_as_they_were_written),
         cmocka_unit_test(values_of_metrics_come_from_their_sums),
         cmocka_unit_test(each_sum_of_a_metric_has_a_slot),
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),

@@ -428,6 +428,44 @@ static void metrics_count_samples_where_a_sample_has_several_rows(void **state)
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
+/* Of the second of two outputs, whose targets stand behind the first's; a prediction has nothing of
+   it. */
+static void a_traced_loss_reads_the_target_of_its_output(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [4], layers: [{Dense: {units: 2, name: a}}, "
+                  "{Dense: {units: 3, name: b}}], outputs: "
+                  "[a, b]}\ncompile: {optimizer: sgd, loss: {a: mse, b: "
+                  "{class_name: f, traced: {model: {name: f, "
+                  "inputs: {t: [3], p: [3]}, layers: [{Subtract: {inputs: [t, p]}}, Square]}}}}}");
+    plan *p = build(model, PLAN_TRAIN, 4);
+    int square, at = -1;
+    assert_int_equal(net_count(p, OP_LOSS, &square), 2);
+    for (int i = 0; i < square; i++)
+        if (p->ops[i].kind == OP_SLICE && p->ops[i].in[0] == p->target && at < 0)
+            at = i;
+    assert_true(at >= 0);
+    assert_int_equal(p->ops[at].a.slice.begin, 2);
+    assert_int_equal(p->tensors[p->ops[at].out[0]].shape.dim[1], 3);
+    plan_free(p);
+    p = build(model, PLAN_PREDICT, 4);
+    assert_int_equal(net_count(p, OP_BINARY_FORWARD, &at), 0);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
+static void only_losses_reduce_over_samples(void **state)
+{
+    (void)state;
+    cornu_model *model = net_model("model: {input: [4], layers: [{Mean: {axis: null}}]}" COMPILE);
+    plan *p = NULL;
+    assert_int_equal(plan_build(model, &(plan_options){.mode = PLAN_PREDICT, .batch = 2}, &p),
+                     CORNU_UNSUPPORTED);
+    assert_non_null(strstr(cornu_last_error(), "mean: found axis null, over all samples together"));
+    cornu_model_close(model);
+}
+
 static void sizes_that_overflow_are_refused(void **state)
 {
     (void)state;
@@ -912,6 +950,8 @@ int main(void)
         cmocka_unit_test(forms_are_those_of_all_kernels),
         cmocka_unit_test(outputs_may_be_the_same_tensor),
         cmocka_unit_test(the_steps_loss_is_the_weighted_sum_of_the_losses),
+        cmocka_unit_test(a_traced_loss_reads_the_target_of_its_output),
+        cmocka_unit_test(only_losses_reduce_over_samples),
         cmocka_unit_test(tensors_have_names_of_their_own),
         cmocka_unit_test(a_layer_of_many_inputs_has_names_for_all_its_tensors),
         cmocka_unit_test(the_gradient_of_a_tensor_is_the_sum_over_its_readers),

@@ -309,7 +309,13 @@ static void what_cannot_be_is_refused(void **state)
     model->outputs[0].loss.reduction = LOSS_REDUCTION_SUM;
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
     expect_message("shards: found a loss with the reduction sum");
-    model->outputs[0].loss.reduction = LOSS_REDUCTION_MEAN;
+    expect_ok(cornu_model_change_loss(
+        model,
+        "{loss: {class_name: f, traced: {targets: classes, model: {name: f, inputs: {t: [1], p: "
+        "[3]}, layers: [{Subtract: {inputs: [t, p]}}, {Mean: {axis: null}}]}}}}"));
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
+    expect_message("shards: found the loss f, which is of all samples of a batch together");
+    expect_ok(cornu_model_change_loss(model, "{loss: sparse_categorical_crossentropy}"));
     expect_ok(cornu_fit(model, data, &o, NULL));
     o = (cornu_fit_options){
         .size = sizeof(cornu_fit_options), .resume = true, .epochs = 3, .shards = 2};

@@ -79,6 +79,7 @@ def outputs_of(model, rows: np.ndarray):
 def targets_and_weights(model, y, weights, count: int, what: str) -> tuple:
     """y and the samples' weights as the library takes them. Weights for each of several outputs become the last columns of
     y's rows; in place of weights is then their number."""
+    model._settle_losses(y)
     ends = model._handle.ends()[1]
     y = targets_of(model._handle, y, count, f"{what}: y")
     what = f"{what}: sample_weight"

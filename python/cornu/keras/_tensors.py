@@ -19,16 +19,36 @@ class History(NamedTuple):
     tensor_index: int
 
 
+class FlatShape(tuple):
+    """What a tensor shows where the batch is no axis of its own, in a loss of one's own: (None,), a number or several of
+    each sample, one after the other; or (), one number for all samples. sample: what the library has for each sample."""
+
+    sample: tuple
+
+    def __new__(cls, shown: tuple, sample: tuple):
+        shape = super().__new__(cls, shown)
+        shape.sample = tuple(sample)
+        return shape
+
+
 class KerasTensor:
     """The output of a layer's call, without numbers: shape (None: the batch), dtype, name."""
 
     # Arrays leave operators to the tensor.
     __array_ufunc__ = None
     __array_priority__ = 1000
+
+    def __array_function__(self, function, *_):
+        if function in (np.shape, np.ndim):
+            return self.shape if function is np.shape else self.ndim
+        raise NotImplementedError(f"numpy.{function.__name__} of a tensor that has no numbers yet is not in cornu; keras.ops has "
+                                  f"what layers compute")
+
     _keras_history: History | None
 
     def __init__(self, shape, dtype="float32", sparse=False, ragged=False, record_history=True, name=None):
-        self.shape, self.dtype, self.sparse, self.ragged = tuple(shape), dtype, bool(sparse), bool(ragged)
+        self.shape = shape if isinstance(shape, FlatShape) else tuple(shape)
+        self.dtype, self.sparse, self.ragged = dtype, bool(sparse), bool(ragged)
         self.name = name or automatic_name("keras_tensor")
         self._keras_history = None
 
@@ -42,7 +62,7 @@ class KerasTensor:
     @property
     def sample(self) -> tuple:
         """The shape without the batch."""
-        return self.shape[1:]
+        return self.shape.sample if isinstance(self.shape, FlatShape) else self.shape[1:]
 
     @property
     def node(self) -> "Node":
@@ -215,9 +235,24 @@ def call(operation, inputs, owner: str = ""):
         if not isinstance(tensor, KerasTensor):
             raise ValueError(f"layer {operation.name}: found {_told(tensor)} among its inputs; expected KerasTensors alone")
         _ = tensor.node  # that there is one
-    shapes = [(None, *shape) for shape in operation._settle([t.sample for t in tensors], owner)]
+    shapes = [_shown(tensors, sample) for sample in operation._settle([t.sample for t in tensors], owner)]
     keys = operation.call_names if isinstance(inputs, dict) else None
     return operation._as_outputs(Node(operation, tensors, shapes, isinstance(inputs, (list, tuple)), keys=keys).output_tensors)
+
+
+def _shown(tensors: list[KerasTensor], sample: tuple) -> tuple:
+    """The shape of an output: without an axis for the batch where no input has one."""
+    shapes = [t.shape for t in tensors]
+    if shapes and all(isinstance(shape, FlatShape) for shape in shapes):
+        return FlatShape(max(shapes, key=len), sample)
+    return (None, *sample)
+
+
+def shown_as(tensor: KerasTensor, shape: tuple) -> KerasTensor:
+    """The tensor, which shows this shape from now on."""
+    history = tensor._keras_history
+    tensor.shape = tensor.node._shapes[history.tensor_index] = shape
+    return tensor
 
 
 def computed(operation, inputs) -> KerasTensor:

@@ -1,10 +1,8 @@
 """keras.models: Model and Sequential."""
 import contextlib
-import functools
 import itertools
 import json
 import os
-import re
 import shutil
 import tempfile
 import warnings
@@ -22,8 +20,10 @@ from ._arguments import class_weights, not_here, older, own_options, whole
 from ._data import Stream
 from ._functional import GraphNetwork, tensors_of_config
 from ._network import config_of, operation_of, sharing
-from ._names import automatic_name
+from ._names import automatic_name, snake_case
+from ._objects import custom_object_scope, own_object
 from ._native_data import check_names
+from ._own_losses import Form, OwnLoss, forms_of, has_own, with_losses
 from ._runs import FitRun, TestRun, callback_list
 from ._sequential import Chain
 from ._summary import with_trainable
@@ -64,10 +64,13 @@ def _each(value, change):
     return [change(one) for one in value] if isinstance(value, (list, tuple)) else change(value)
 
 
-@functools.lru_cache
-def _snake_case(name: str) -> str:
-    """ResNet50Head: res_net50_head. Once a class: CPython 3.11 loses a little memory by each such substitution."""
-    return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
+def _plain_loss(loss):
+    """As the compile section has it; one's own as it is."""
+    if loss is None:
+        return None
+    loss = losses_module.get(loss)
+    is_own = not isinstance(loss, losses_module.Loss) or loss._row is None
+    return OwnLoss(loss) if is_own else plain(loss)
 
 
 def _plain_metric(metric):
@@ -117,8 +120,9 @@ class Model(GraphNetwork):
 
     def _begin_model(self, name: str | None, trainable: bool) -> None:
         self._trainable = check_trainable(type(self).__name__, trainable)
-        self.name = name or automatic_name(_snake_case(type(self).__name__))
+        self.name = name or automatic_name(snake_case(type(self).__name__))
         self._compiled: dict | None = None
+        self._forms: list | None = None  # of the targets, where a loss is one's own
         self._compiled_with: Any = None  # the optimizer whose state the library's model has
         self.optimizer = self.loss = None
         self.stop_training = False
@@ -196,17 +200,23 @@ class Model(GraphNetwork):
         self.optimizer._trains = weakref.ref(self)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer),
-                    "loss": _each(loss, lambda one: None if one is None else plain(losses_module.get(one))),
+                    "loss": _each(loss, _plain_loss),
                     "metrics": _each(metrics or [], _plain_metrics if several else _plain_metric)}
         if loss_weights is not None:
             compiled["loss_weights"] = _each(loss_weights, lambda one: None if one is None else float(one))
-        if self._handle is not None and self._goes_on(compiled["optimizer"]):
-            self._handle.change_loss(json.dumps({k: v for k, v in compiled.items() if k != "optimizer"}))
-            self._compiled = compiled
-            return
-        if self._handle is not None:
-            self._handle.compile(json.dumps(compiled))
-        self._compiled, self._compiled_with = compiled, self.optimizer
+        goes_on = self._handle is not None and self._goes_on(compiled["optimizer"])
+        before = self._compiled, self._forms
+        self._compiled, self._forms = compiled, None
+        try:
+            if goes_on:
+                self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
+                return
+            if self._handle is not None:
+                self._handle.compile(self._section_text())
+        except BaseException:
+            self._compiled, self._forms = before
+            raise
+        self._compiled_with = self.optimizer
         self._rate = self._given_rate()
 
     def _goes_on(self, optimizer: dict) -> bool:
@@ -218,6 +228,22 @@ class Model(GraphNetwork):
         numbers = not any(isinstance(rate, dict) for rate in rates)
         return before == optimizer or numbers and all(
             before["config"].get(k) == v for k, v in optimizer["config"].items() if k != "learning_rate")
+
+    def _section_text(self, *keys: str) -> str:
+        """The compile section as the library takes it, or these keys of it."""
+        section = with_losses(self._compiled, self._handle, self._forms)
+        return json.dumps({key: value for key, value in section.items() if not keys or key in keys})
+
+    def _settle_losses(self, y=None) -> None:
+        """Losses of one's own are traced for targets like these; by default for those like the outputs."""
+        if self._compiled is None or not has_own(self._compiled["loss"]):
+            return
+        ends = self._handle.ends()[1]
+        forms = [Form() for _ in ends] if y is None else forms_of(y, ends)
+        if y is None and self._forms is not None or forms == self._forms:
+            return
+        self._forms = forms
+        self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
 
     def _want_compiled(self, what: str) -> None:
         if self._compiled is None:
@@ -546,6 +572,7 @@ class Model(GraphNetwork):
         if self._section != self._trained_section:
             self._handle.set_data(self._trained_section)
             self._section = self._trained_section
+        self._settle_losses()
         self._to_read().save(path)
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs) -> None:
@@ -780,6 +807,14 @@ def _network_of(config: dict) -> Model:
     return model
 
 
+def _loss_of_file(loss):
+    """What a model from a file says of its loss: the name, or what custom_objects has of one's own."""
+    if not isinstance(loss, dict):
+        return loss
+    name = loss["config"] if loss["class_name"] == "function" else loss["class_name"]
+    return own_object(name, loss.get("registered_name")) or name if "traced" in loss else name
+
+
 def _model_of(handle) -> Model:
     model = _network_of(json.loads(handle.config()))
     model._take(handle)
@@ -788,7 +823,7 @@ def _model_of(handle) -> Model:
     if compiled:
         model._compiled = compiled
         model.optimizer = model._compiled_with = optimizers_module.get(compiled["optimizer"])
-        model.loss = compiled["loss"]["class_name"] if isinstance(compiled["loss"], dict) else compiled["loss"]
+        model.loss = _each(compiled["loss"], _loss_of_file) if isinstance(compiled["loss"], list) else _loss_of_file(compiled["loss"])
         model._rate = model._given_rate()
     return model
 
@@ -796,9 +831,9 @@ def _model_of(handle) -> Model:
 @takes(options=(None,))
 def load_model(filepath, custom_objects=None, compile=True, safe_mode=True) -> Model:
     """The model of a .keras, .h5 or .safetensors file, a recipe, or the name of a workload."""
-    not_here("load_model: custom_objects", custom_objects or None, "it has the layers of its tables")
     path = os.fspath(filepath)
-    model = _model_of(_cornu.open(path))
+    with custom_object_scope(custom_objects):
+        model = _model_of(_cornu.open(path))
     if not compile:
         model._compiled = model.optimizer = model.loss = None
     return model

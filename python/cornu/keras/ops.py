@@ -1,13 +1,15 @@
 """keras.ops: mathematics on tensors of a network, as far as layers compute it; on arrays, by NumPy."""
+import functools
 from typing import Any, Callable
 
 import numpy as np
 
 from .._missing import missing
-from . import _keras_names, activations, layers
+from . import _array_functions, _keras_names, activations, layers
 from ._names import automatic_name
 from ._operations import array_of, classes, key_of, operation
-from ._tensors import KerasTensor, computed, is_symbolic
+from ._tensors import FlatShape, KerasTensor, computed, is_symbolic, shown_as
+from ._tracing import tracing
 
 
 def _number(function: str, value: Any) -> float:
@@ -17,18 +19,22 @@ def _number(function: str, value: Any) -> float:
     return float(array.reshape(()))
 
 
-def _check_ranks(function: str, tensors: list) -> None:
-    """Tensors beside each other."""
-    for x in tensors[1:]:
-        if x.ndim != tensors[0].ndim:
-            raise ValueError(f"ops.{function}: found tensors of shapes {tensors[0].shape} and {x.shape}; expected equal numbers of "
+def _beside(function: str, operands: list) -> list:
+    """Operands that may stand beside each other: one number for all samples may stand beside any tensor."""
+    tensors = [x for x in operands if isinstance(x, KerasTensor)]
+    own = [x for x in tensors if x.shape != ()] or tensors
+    for x in own[1:]:
+        if x.ndim != own[0].ndim:
+            raise ValueError(f"ops.{function}: found tensors of shapes {own[0].shape} and {x.shape}; expected equal numbers of "
                              f"axes, as with others one's batch would stand beside another axis")
+    rank = len(own[0].sample)
+    return [_reshaped(function, x, (1,) * rank) if isinstance(x, KerasTensor) and len(x.sample) != rank else x for x in operands]
 
 
 def _operands(function: str, kind: str, **operands) -> KerasTensor:
     """The operation on tensors, and arrays in the place of some."""
+    operands = dict(zip(operands, _beside(function, list(operands.values()))))
     tensors = [x for x in operands.values() if isinstance(x, KerasTensor)]
-    _check_ranks(function, tensors)
     arrays = {key: array_of(function, x) for key, x in operands.items() if not isinstance(x, KerasTensor)}
     return operation(kind, tensors, name=automatic_name(function), **arrays)
 
@@ -54,8 +60,8 @@ def _two(function: str, numpy: Callable, kind: str, number: Callable | None = No
         first, second = (isinstance(x, KerasTensor) for x in (x1, x2))
         x, other = (x1, x2) if first else (x2, x1)
         if first and second:
-            _check_ranks(function, [x1, x2])
-            return computed((getattr(layers, kind, None) or classes[kind])(name=automatic_name(function)), [x1, x2])
+            beside = _beside(function, [x1, x2])
+            return computed((getattr(layers, kind, None) or classes[kind])(name=automatic_name(function)), beside)
         if number and np.size(other) == 1 and np.ndim(other) <= x.ndim:
             return number(x, _number(function, other), second)
         return _operands(function, kind, x1=x1, x2=x2)
@@ -126,16 +132,20 @@ sqrt = _of_one("sqrt", np.sqrt, "Sqrt")
 square = _of_one("square", np.square, "Square")
 abs = absolute
 _POWERS = {2: "Square", 0.5: "Sqrt", -0.5: "Rsqrt", -1: "Reciprocal"}
+_PRODUCTS = (1, 3, 4)
 
 
 def power(x1, x2):
-    """x1 to the power of x2; of tensors to that of 2, 0.5, -0.5 or -1."""
+    """x1 to the power of x2; of tensors to that of 2, 0.5, -0.5 or -1, in losses of 1, 3 and 4."""
     if not is_symbolic([x1, x2]):
         return np.power(x1, x2)
     exponent = None if isinstance(x2, KerasTensor) else _number("power", x2)
+    if tracing() and exponent in _PRODUCTS and isinstance(x1, KerasTensor):
+        return functools.reduce(multiply, [x1] * int(exponent))
+    known = [*_POWERS, *(_PRODUCTS if tracing() else ())]
     if exponent not in _POWERS or not isinstance(x1, KerasTensor):
         raise NotImplementedError(f"ops.power: {x1!r} to the power of {x2!r} is not in cornu; it takes a tensor, and "
-                                  f"{', '.join(map(str, _POWERS))} as the exponent")
+                                  f"{', '.join(map(str, known))} as the exponent")
     return operation(_POWERS[exponent], x1, name=automatic_name("power"))
 
 
@@ -151,9 +161,19 @@ def reshape(x, newshape):
     if not is_symbolic(x):
         return np.reshape(x, newshape)
     wanted = tuple(newshape) if isinstance(newshape, (list, tuple)) else (newshape,)
+    if wanted == (-1,) and tracing():
+        return _flattened(x)
     if not wanted or wanted[0] not in (-1, None):
         raise ValueError(f"ops.reshape: newshape: found {newshape}; expected -1 first, for the batch")
     return _reshaped("reshape", x, tuple(-1 if n is None else n for n in wanted[1:]))
+
+
+def _flattened(x: KerasTensor) -> KerasTensor:
+    """The numbers of all samples, one after the other, without an axis for the batch."""
+    if isinstance(x.shape, FlatShape):
+        return x
+    flat = _reshaped("reshape", x, (int(np.prod(x.sample)),))
+    return shown_as(flat, FlatShape((None,), flat.sample))
 
 
 def _reshaped(name: str, x: KerasTensor, shape: tuple) -> KerasTensor:
@@ -164,10 +184,20 @@ def expand_dims(x, axis):
     """With a further axis of length 1."""
     if not is_symbolic(x):
         return np.expand_dims(x, axis)
+    if isinstance(x.shape, FlatShape):
+        return _as_column("expand_dims", x, axis)
     place = _axis("expand_dims", axis, x.ndim + 1) - 1
     if None in x.sample:
         return _named_part("expand_dims", x, _along(place + 1, None))
     return _reshaped("expand_dims", x, (*x.shape[1:][:place], 1, *x.shape[1:][place:]))
+
+
+def _as_column(function: str, x: KerasTensor, axis: int) -> KerasTensor:
+    """Of (None,), a number for each sample: (None, 1)."""
+    if x.shape != (None,) or x.sample != (1,) or axis not in (1, -1):
+        raise NotImplementedError(f"ops.{function}: axis {axis} of a tensor of shape {tuple(x.shape)} is not in cornu; it takes the "
+                                  f"axis behind a number of each sample")
+    return shown_as(_reshaped(function, x, (1,)), (None, 1))
 
 
 def squeeze(x, axis=None):
@@ -199,7 +229,23 @@ def stack(x, axis=0):
 
 def _part(x: KerasTensor, key) -> KerasTensor:
     """x[key]."""
+    if tracing():
+        return _part_in_loss(x, key if isinstance(key, tuple) else (key,))
     return operation("GetItem", x, key=key_of(key))
+
+
+def _part_in_loss(x: KerasTensor, key: tuple) -> KerasTensor:
+    """The same in a loss, where one number of each sample has no axis besides the batch."""
+    if isinstance(x.shape, FlatShape):
+        if key in ((slice(None), None), (Ellipsis, None)):
+            return _as_column("get_item", x, -1)
+        raise NotImplementedError(f"a part {key} of a tensor of shape {tuple(x.shape)} is not in cornu; it takes [:, None]")
+    places = [] if Ellipsis in key or key[:1] != (slice(None),) else key[1:]
+    if len(places) < x.ndim - 1 or not all(hasattr(place, "__index__") for place in places):
+        return operation("GetItem", x, key=key_of(key))
+    runs = [slice(int(place), int(place) + 1 or None) for place in places]
+    one = operation("GetItem", x, key=key_of((slice(None), *runs)))
+    return shown_as(_reshaped("get_item", one, (1,)) if len(runs) > 1 else one, FlatShape((None,), (1,)))
 
 
 def _named_part(name: str, x: KerasTensor, key: tuple) -> KerasTensor:
@@ -288,9 +334,29 @@ def take(x, indices, axis=None):
     return _named_part("take", x, _along(_axis("take", axis, x.ndim), int(indices)))
 
 
+def _reduced_in_loss(kind: str, x: KerasTensor, axis, keepdims: bool, **others) -> KerasTensor:
+    """A reduction of a loss, which sees the batch as an axis, too."""
+    function, given = kind.lower(), axis if isinstance(axis, (list, tuple)) else [axis]
+    axes = range(x.ndim) if axis is None else [n + x.ndim if n < 0 else n for n in given]
+    if x.shape == ():
+        return x
+    if 0 in axes and (keepdims or set(axes) != set(range(x.ndim))):
+        raise NotImplementedError(f"ops.{function}: over axis={axis!r} of {tuple(x.shape)}, the batch but not all axes, or with "
+                                  f"keepdims, is not in cornu; it takes axes of each sample, or None")
+    if 0 in axes:
+        return shown_as(operation(kind, x, axis=None, **others), FlatShape((), (1,)))
+    if keepdims or set(axes) != set(range(1, x.ndim)):
+        return operation(kind, x, axis=list(axes), keepdims=bool(keepdims), **others)
+    of_each = operation(kind, x, axis=list(axes), keepdims=True, **others)
+    of_each = of_each if x.ndim == 2 else _reshaped(function, of_each, (1,))
+    return shown_as(of_each, FlatShape((None,), (1,)))
+
+
 def _reduced(kind: str, x: KerasTensor, axis, keepdims: bool, **others) -> KerasTensor:
     """A reduction over axes of each sample."""
     function = kind.lower()
+    if tracing():
+        return _reduced_in_loss(kind, x, axis, keepdims, **others)
     if axis is None:
         raise NotImplementedError(f"ops.{function}: over axis=None, all samples together, is not in cornu; it takes axes from 1 to "
                                   f"{x.ndim - 1}")
@@ -345,6 +411,41 @@ def shape(x) -> tuple:
     return x.shape if is_symbolic(x) else np.shape(x)
 
 
+def cast(x, dtype):
+    """Numbers of another type; a tensor's are float32, which comparisons give as 0 and 1."""
+    if not is_symbolic(x):
+        return np.asarray(x).astype(dtype)
+    if np.dtype(dtype).kind != "f":
+        raise NotImplementedError(f"ops.cast: of a tensor to {dtype} is not in cornu; all tensors are float32")
+    return x
+
+
+def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
+    """An array; a tensor as it is."""
+    if is_symbolic(x):
+        return x if dtype is None else cast(x, dtype)
+    return np.asarray(x, dtype)
+
+
+def zeros_like(x, dtype=None):
+    """0 for each number."""
+    return greater(x, x) if is_symbolic(x) else np.zeros_like(x, dtype)
+
+
+def ones_like(x, dtype=None):
+    """1 for each number."""
+    return 1 - greater(x, x) if is_symbolic(x) else np.ones_like(x, dtype)
+
+
+def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
+    """A 1 at the place of each class number, along a new axis at the end."""
+    if axis not in (-1, np.ndim(x) if not is_symbolic(x) else x.ndim):
+        raise NotImplementedError(f"ops.one_hot: axis={axis!r} is not in cornu; it takes -1")
+    if not is_symbolic(x):
+        return (np.asarray(x)[..., None] == np.arange(num_classes)).astype(dtype or np.float32)
+    return equal(expand_dims(x, -1), np.arange(num_classes, dtype=np.float32))
+
+
 def relu(x):
     """x, and 0 below 0."""
     return activations.relu(x)
@@ -355,6 +456,7 @@ def gelu(x, approximate=True):
     return activations.gelu(x, approximate)
 
 
+globals().update({name: function for name, function in _array_functions.functions.items() if name not in globals()})
 _activations = [name for name in activations.__all__ if name in _keras_names.ops and name not in ("gelu", "relu")]
 globals().update({name: getattr(activations, name) for name in _activations})
 
@@ -362,5 +464,6 @@ __all__ = ["abs", "absolute", "add", "clip", "concatenate", "divide", "equal", "
            "greater_equal", "less", "less_equal", "log", "matmul", "max", "maximum", "mean", "min", "minimum", "moveaxis",
            "multiply", "negative", "not_equal", "pad", "power", "reciprocal", "relu", "reshape", "rsqrt", "shape", "split", "sqrt",
            "square", "squeeze", "stack", "subtract", "sum", "swapaxes", "take", "transpose", "true_divide", "unstack", "where",
-           *_activations]
+           "cast", "convert_to_tensor", "one_hot", "ones_like", "zeros_like", *_activations,
+           *(name for name in _array_functions.functions if name in _keras_names.ops and name not in _activations)]
 __getattr__ = missing("cornu.keras.ops", __all__, _keras_names.ops)

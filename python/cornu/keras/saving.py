@@ -2,6 +2,8 @@
 from .._missing import missing
 from .._tables import only
 from . import _keras_names
+from ._objects import (CustomObjectScope, custom_object_scope, get_custom_objects, get_registered_name,
+                       get_registered_object, register_keras_serializable)
 from .models import load_model
 
 
@@ -21,5 +23,7 @@ def save_weights(model, filepath, overwrite=True, max_shard_size=None) -> None:
     model.save_weights(filepath, overwrite)
 
 
-__all__ = ["load_model", "load_weights", "save_model", "save_weights"]
+__all__ = ["CustomObjectScope", "custom_object_scope", "get_custom_objects", "get_registered_name",
+           "get_registered_object", "load_model", "load_weights", "register_keras_serializable", "save_model",
+           "save_weights"]
 __getattr__ = missing("cornu.keras.saving", __all__, _keras_names.saving)

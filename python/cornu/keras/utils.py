@@ -11,6 +11,8 @@ from . import _keras_names
 from ._data import PyDataset
 from ._image_dataset import image_dataset_from_directory
 from ._images import array_to_img, img_to_array, load_img, save_img
+from ._objects import (CustomObjectScope, custom_object_scope, get_custom_objects, get_registered_name,
+                       get_registered_object, register_keras_serializable)
 from ._plot import model_to_dot, plot_model
 from ._tf2 import takes
 from .backend import clear_session
@@ -61,6 +63,7 @@ def set_random_seed(seed) -> None:
 np_utils = submodule(f"{__name__}.np_utils", "keras.utils.np_utils, as older scripts call it.",
                      normalize=normalize, to_categorical=to_categorical)
 Sequence = PyDataset
-__all__ = ["PyDataset", "Sequence", "array_to_img", "clear_session", "image_dataset_from_directory", "img_to_array",
-           "load_img", "model_to_dot", "normalize", "np_utils", "plot_model", "save_img", "set_random_seed", "to_categorical"]
+__all__ = ["CustomObjectScope", "PyDataset", "Sequence", "array_to_img", "clear_session", "custom_object_scope", "get_custom_objects", "get_registered_name", "get_registered_object",
+           "image_dataset_from_directory", "img_to_array", "load_img", "model_to_dot", "normalize", "np_utils", "plot_model",
+           "register_keras_serializable", "save_img", "set_random_seed", "to_categorical"]
 __getattr__ = missing("cornu.keras.utils", __all__, _keras_names.utils)

@@ -29,6 +29,8 @@ cornu_status layer_reduced_axes(const int_list *axes, const shape *in, bool redu
    number of elements that it is of. */
 cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, bool largest,
                           int64_t *count, tensor_ref *y);
+/* Does the layer reduce over all samples together, which only losses may do? */
+bool layer_reduces_batch(const layer *l);
 /* Each element of x `times` times along `axis`, one copy after the other. */
 cornu_status layer_repeat(step_builder *b, tensor_ref x, int axis, int64_t times, tensor_ref *y);
 /* The array's numbers as a constant beside x. */

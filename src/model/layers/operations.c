@@ -218,30 +218,40 @@ const layer_kind layer_Stack = {
 
 /* ---- reductions ---------------------------------------------------------------------------- */
 
-/* Mean, Sum, Max, Min: over axes of each sample. */
+/* Mean, Sum, Max, Min: over axes of each sample; axis null: over all numbers of all samples, in
+   losses alone, where each sample has the same number then. */
 typedef struct reduction_config {
     int_list axis;
     bool keepdims;
 } reduction_config;
 
 static const config_field reduction_fields[] = {
-    OPTION(INTS, reduction_config, axis, .flags = CONFIG_REQUIRED),
+    OPTION(INTS, reduction_config, axis, .flags = CONFIG_REQUIRED | CONFIG_NULLABLE),
     OPTION(BOOL, reduction_config, keepdims, .fallback = "false"),
     OPTIONS_END,
 };
 
 static const config_field extreme_fields[] = {
-    OPTION(INTS, reduction_config, axis, .flags = CONFIG_REQUIRED),
+    OPTION(INTS, reduction_config, axis, .flags = CONFIG_REQUIRED | CONFIG_NULLABLE),
     OPTION(BOOL, reduction_config, keepdims, .fallback = "false"),
     OPTION_NEUTRAL("initial", "null"),
     OPTIONS_END,
 };
+
+bool layer_reduces_batch(const layer *l)
+{
+    const bool reduces = l->kind->fields == reduction_fields || l->kind->fields == extreme_fields;
+    return reduces && ((const reduction_config *)l->config)->axis.count < 0;
+}
 
 static cornu_status reduction_declare(layer *l, layer_call *call)
 {
     const reduction_config *c = l->config;
     const shape *in = &call->in[0];
     bool reduced[SHAPE_MAX];
+    call->out = (shape){1, {1}};
+    if (c->axis.count < 0)
+        return CORNU_OK;
     TRY(layer_reduced_axes(&c->axis, in, reduced));
     call->out = (shape){.rank = 0};
     for (int i = 0; i < in->rank; i++)
@@ -256,6 +266,8 @@ static cornu_status reduce(const layer *l, step_builder *b, tensor_ref x, bool l
 {
     const reduction_config *c = l->config;
     const shape out = emit_output(b);
+    if (c->axis.count < 0)
+        return emit_reduce_batch(b, x, largest, count, y);
     TRY(layer_reduce(b, x, &c->axis, largest, count, y));
     return emit_reshape(b, *y, &out, y);
 }
