@@ -559,7 +559,7 @@ WRONG = [
     (NotImplementedError, "grain", lambda f: dataset(f, format="grain")),
     (ValueError, "image_size", lambda f: dataset(f, image_size=(0, 3))),
     (ValueError, "batch_size", lambda f: dataset(f, batch_size=-1)),
-    (NotImplementedError, "Dataset", lambda f: cornu.data.Dataset),
+    (NotImplementedError, "TextLineDataset", lambda f: cornu.data.TextLineDataset),
     (NotImplementedError, "cache", lambda f: dataset(f).cache("file")),
     (FileNotFoundError, "nowhere.png", lambda f: load_img(f / "nowhere.png")),
     (OSError, "notes.txt: found no image", lambda f: load_img(f / "cat" / "notes.txt")),

@@ -172,6 +172,18 @@ def from_arrays(model, x, y, sample_weight, batch: int, what: str) -> Source:
     return Source(_cornu.data_from_arrays(x, y, weights), batch, len(x), -(-len(x) // batch))
 
 
+def from_dataset(model, x, what: str) -> Source:
+    """A tf.data.Dataset of arrays in memory, which the library shuffles, batches and scales."""
+    own = x._arrays
+    inputs, y, weights = (*own.whole, None)[:3]
+    source = from_arrays(model, inputs, y, weights, own.size, what)
+    source.shuffle, source.seed = own.shuffles, own.seed
+    if own.scale != 1:
+        source.section = json.dumps({"scale": own.scale})
+        source.data.set_scale(own.scale)
+    return source
+
+
 def from_loaded(model, x, what: str) -> Source:
     if model._handle is None:
         model.build((None, *x.image_shape))

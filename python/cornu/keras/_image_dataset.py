@@ -6,26 +6,13 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from .. import _cornu
+from .._arrays import Tensor, tensor as _tensor
 from ._images import channels_of, is_channels_last, size_of
 from ._native_data import Opened, check_inputs, check_labels, write_line
 
 _FORMATS = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
 _FILTERS = {"bilinear": "bilinear_tf", "nearest": "nearest", "bicubic": "bicubic_tf", "lanczos3": "lanczos3_tf"}
 _MISSING_FILTERS = ("area", "lanczos5", "gaussian", "mitchellcubic")
-
-
-class Tensor(np.ndarray):
-    """An array with the numpy() of tensors."""
-
-    def numpy(self) -> np.ndarray:
-        return np.array(self)
-
-    def __getitem__(self, key):
-        return _tensor(super().__getitem__(key))
-
-
-def _tensor(value):
-    return value if isinstance(value, Tensor) else np.asarray(value).view(Tensor)
 
 
 class _Files:

@@ -257,6 +257,8 @@ class Model(GraphNetwork):
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
                 raise ValueError(f"{what}: {name}: found one beside data that gives batches; expected it within them")
+        if getattr(x, "_arrays", None) is not None and x._arrays.size:
+            return _data.from_dataset(self, x, what)
         if hasattr(x, "_cornu_data"):
             source = _data.from_loaded(self, x, what)
             if what == "fit" or not _data.changes_of(source.section, False):
