@@ -145,11 +145,11 @@ def write_case(group, case, model, x, y, loss=None, gradients=True, of_input=Tru
     trainable = {id(w) for w in model.trainable_weights}
     value, of_weights, input_gradient = step_function(model)(tf.constant(x), tf.constant(y))
     group.put("loss", value)
-    if of_input:
+    if of_input and input_gradient is not None:  # None: numbers of rows have none
         group.put("input_gradient", input_gradient)
     names = {id(w): name for name, w in named_weights(model)}
     for w, g in zip(model.trainable_weights, of_weights):
-        group.put(f"gradient/{names[id(w)]}", g)
+        group.put(f"gradient/{names[id(w)]}", tf.convert_to_tensor(g))  # an Embedding has slices
     for name, w in named_weights(model):
         if id(w) not in trainable:
             group.put(f"after/{name}", w.numpy())
@@ -457,6 +457,24 @@ def activation_cases():
 
 def make_activations(seed):
     return make_networks(seed, activation_cases())
+
+
+# ---- layers of sequences: (case, shape of one input, its output) --------------------------------------
+
+def numbers(most, offset=0.0):
+    """Numbers for the rows of an Embedding, from the end where they are negative, of any input."""
+    return lambda x: L.Rescaling(most, offset)(L.Activation("tanh")(x))
+
+
+def sequence_cases():
+    yield "embedding", (4,), lambda x: L.Embedding(5, 3)(numbers(4.9)(x))
+    yield "embedding_of_matrices", (3, 2), lambda x: L.Dense(2, activation="tanh")(L.Embedding(6, 4)(numbers(2.9, 3.0)(x)))
+    table = L.Embedding(3, 2)
+    yield "embedding_twice", (3,), lambda x: L.Add()([table(numbers(2.9)(x)), table(numbers(-2.9)(x))])
+
+
+def make_sequences(seed):
+    return make_networks(seed, sequence_cases())
 
 
 # ---- layers that are called several times: (case, shape of one input, its output) ---------------------
@@ -862,7 +880,7 @@ def main():
     keras.utils.set_random_seed(options.seed)
     os.makedirs(options.output, exist_ok=True)
     write_tiny(os.path.join(options.output, "tiny.npz"), options.seed)
-    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("activations", make_activations), ("shared", make_shared), ("preprocessing", make_preprocessing),
+    for name, make in (("layers", make_layers), ("graphs", make_graphs), ("activations", make_activations), ("sequences", make_sequences), ("shared", make_shared), ("preprocessing", make_preprocessing),
                        ("losses", make_losses), ("metrics", make_metrics), ("optimizers", make_optimizers),
                        ("frozen", make_frozen)):
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))

@@ -42,6 +42,7 @@ LAYERS = {
     "Dot": ("[12]", "{axes: 1, inputs: [before, before]}"),
     "Dropout": ("[8, 8, 4]", "{rate: 0.5}"),
     "ELU": ("[8, 8, 4]", "{}"),
+    "Embedding": ("[8]", "{input_dim: 10, output_dim: 4}"),
     "Exp": FUNCTION,
     "Flatten": ("[8, 8, 4]", "{}"),
     "GlobalAveragePooling1D": ("[8, 4]", "{}"),

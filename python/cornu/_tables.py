@@ -162,6 +162,8 @@ class Configured:
         owner, signature = cls.__name__, cls.__signature__
         for alias in cls._row["options"]:
             meant = alias.get("stands_for")
+            if alias["alias"] and alias["type"] == "ignored":
+                kwargs.pop(alias["name"], None)
             if meant and alias["name"] in kwargs:
                 if meant in kwargs:
                     raise TypeError(f"{owner}: found {alias['name']} and {meant}, which are the same; expected one")

@@ -867,9 +867,20 @@ typedef struct config_class {
     const config_field *fields;
 } config_class;
 
+/* Keras's shorter words for some initializers, which are no classes. */
+static const struct {
+    const char *word, *name;
+} short_words[] = {{"normal", "random_normal"},
+                   {"one", "ones"},
+                   {"uniform", "random_uniform"},
+                   {"zero", "zeros"}};
+
 /* The number of the row that is called so; -1: none is. */
 static int find_class(const config_class *rows, int count, const char *name)
 {
+    for (size_t i = 0; i < sizeof short_words / sizeof *short_words; i++)
+        if (strcmp(short_words[i].word, name) == 0)
+            name = short_words[i].name;
     for (int i = 0; i < count; i++)
         if (strcmp(rows[i].class_name, name) == 0 || strcasecmp(rows[i].name, name) == 0 ||
             (rows[i].other_name && strcmp(rows[i].other_name, name) == 0))

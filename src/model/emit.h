@@ -100,6 +100,8 @@ cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, ten
    how many there are. Only losses may ask for it: in a prediction no sample depends on others. */
 cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int64_t *count,
                                tensor_ref *y);
+/* y[..., columns] = the rows of `table`, a weight [rows][columns], that the numbers of x name. */
+cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

@@ -358,6 +358,21 @@ cornu_status emit_operation(step_builder *b, const char *name, const tensor_ref 
     return forward(b, &o, &s, y);
 }
 
+/* Numbers that name rows have no gradient. */
+cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    if (table == NO_TENSOR || b->plan->tensors[table].shape.rank != 2 || s.rank + 1 >= SHAPE_MAX)
+        return shape_fail(b, "table", table, "(rows, columns)");
+    s.dim[s.rank++] = b->plan->tensors[table].shape.dim[1];
+    op o = op_new(OP_EMBEDDING_FORWARD);
+    o.in[0] = x;
+    o.in[1] = table;
+    TRY(forward(b, &o, &s, y));
+    b->notes[*y].needs_gradient = b->notes[table].needs_gradient;
+    return CORNU_OK;
+}
+
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y)
 {
     shape s = emit_shape(b, x);

@@ -242,6 +242,38 @@ static void wrong_inputs_are_refused_before_anything_runs(void **state)
     cornu_model_close(model);
 }
 
+/* An accelerator, which cannot say so, gives NaN. */
+static void a_number_without_a_row_is_refused_or_gives_nan(void **state)
+{
+    (void)state;
+    static const float bad[] = {3, -4, 1e30f, NAN}, good[] = {2.9f, -3.9f};
+    cornu_model *model = net_model("model: {input: [2], layers: [{Embedding: {input_dim: 3, "
+                                   "output_dim: 2}}]}\ncompile: {optimizer: sgd, loss: mse}\n");
+    plan_options options = {.mode = PLAN_EVALUATE, .batch = 4};
+    for (int d = 0; net_device(d); d++) {
+        net *n = net_open(model, net_device(d), &options);
+        step_results r;
+        for (int i = 0; i < 4; i++) {
+            n->x[5] = bad[i];
+            if (!has_own_memory(net_device(d))) {
+                expect_refusal(n, "embedding: found the number ");
+                assert_non_null(
+                    strstr(cornu_last_error(), "expected 0 to 2, one of its input_dim"));
+                continue;
+            }
+            assert_int_equal(n->device->ops->run(n->device, n->prepared, &n->input, 1), CORNU_OK);
+            assert_int_equal(n->device->ops->results(n->device, &r, true), CORNU_OK);
+            assert_true(r.not_finite);
+        }
+        for (int i = 0; i < 2; i++) {
+            n->x[5] = good[i];
+            assert_int_equal(n->device->ops->run(n->device, n->prepared, &n->input, 1), CORNU_OK);
+        }
+        net_close(n);
+    }
+    cornu_model_close(model);
+}
+
 static void a_loss_that_is_not_finite_is_flagged(void **state)
 {
     (void)state;
@@ -370,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_plan_that_does_not_fit_names_the_largest_batch_that_does),
         cmocka_unit_test(variables_that_do_not_fit_together_are_refused),
         cmocka_unit_test(wrong_inputs_are_refused_before_anything_runs),
+        cmocka_unit_test(a_number_without_a_row_is_refused_or_gives_nan),
         cmocka_unit_test(a_loss_that_is_not_finite_is_flagged),
         cmocka_unit_test(results_add_up_until_they_are_reset),
         cmocka_unit_test(plans_of_one_device_take_turns),

@@ -300,6 +300,10 @@ static const struct {
     {"frozen layer called twice", "4",
      "[{Dense: {units: 4, activation: tanh, name: a, trainable: false}}, "
      "{Dense: {units: 4, activation: tanh, name: b}}, {Call: {layer: a}}, {Dense: {units: 2}}]"},
+    {"rows of a table, called twice", "3,2",
+     "[{Rescaling: {scale: 3.9, name: numbers}}, {Embedding: {input_dim: 5, output_dim: 3, name: "
+     "a}}, {Rescaling: {scale: -2.3, inputs: input_layer, name: b}}, {Call: {layer: a, inputs: b, "
+     "name: c}}, {Add: {inputs: [a, c]}}, Flatten, {Dense: {units: 2}}]"},
     {"dropout beside its input", "7",
      "[{Dense: {units: 6, activation: tanh, name: a}}, {Dropout: {rate: 0.4, name: b}}, "
      "{Add: {inputs: [b, a]}}, {Dense: {units: 3}}]"},

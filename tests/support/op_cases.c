@@ -507,6 +507,21 @@ static void add_resamples(void)
     add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false);
 }
 
+static void add_embedding(const shape *x, int64_t rows, int64_t columns)
+{
+    char more[64];
+    shape y = *x;
+    y.dim[y.rank++] = columns;
+    const shape table = {2, {rows, columns}};
+    snprintf(more, sizeof more, "%lld rows of %lld", (long long)rows, (long long)columns);
+    op_case *c = add(OP_EMBEDDING_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {*x, table}, .out = {y}};
+    label(c, more);
+    c = add(OP_EMBEDDING_BACKWARD);
+    *c = (op_case){.kind = c->kind, .in = {*x, y}, .out = {table}};
+    label(c, more);
+}
+
 static void add_slices(void)
 {
     const shape image = {4, {3, 7, 9, 5}}, wide = {4, {2, 6, 8, 32}}, deep = {5, {2, 3, 4, 5, 8}};
@@ -754,6 +769,9 @@ const op_case *op_cases(int *count)
             add_matmul(&matmul_rows[i]);
         add_transposes();
         add_resamples();
+        add_embedding(&(shape){2, {3, 5}}, 7, 17);
+        add_embedding(&(shape){2, {300, 40}}, 3, 1);
+        add_embedding(&(shape){3, {4, 6, 5}}, 1000, 33);
         add_losses(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});

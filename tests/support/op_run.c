@@ -183,6 +183,11 @@ static cornu_status fill(bench *b, const op_case *c)
     }
     if (c->kind == OP_LOSS || c->kind == OP_METRIC)
         fill_rows(b, c, &r);
+    if (c->kind == OP_EMBEDDING_FORWARD || c->kind == OP_EMBEDDING_BACKWARD) {
+        const shape *table = c->kind == OP_EMBEDDING_FORWARD ? &c->in[1] : &c->out[0];
+        const float rows = (float)table->dim[0];
+        fill_uniform(b->memory[b->op.in[0]], shape_elements(&c->in[0]), &r, -rows, rows, 0);
+    }
     return CORNU_OK;
 }
 

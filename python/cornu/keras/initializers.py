@@ -37,6 +37,7 @@ for _row in TABLES["initializers"]:
     globals()[_row["name"]] = globals()[_row["class_name"]]
 __all__ = [*_made, "Initializer", *(r["name"] for r in TABLES["initializers"]), "deserialize", "get", "serialize"]
 _names = names_of("initializers", globals())
+_names |= {word: _names[name] for word, name in (("normal", "random_normal"), ("one", "ones"), ("uniform", "random_uniform"), ("zero", "zeros"))}
 
 
 def get(identifier):

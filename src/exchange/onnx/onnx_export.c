@@ -406,6 +406,15 @@ static void export_layer_norm(onnx_export *e, const op *o)
     onnx_node_real(e->graph, n, "epsilon", o->a.reals[0]);
 }
 
+/* Whole numbers name the rows, as in cornu: from the end where they are negative. */
+static void export_embedding(onnx_export *e, const op *o)
+{
+    const char *x = onnx_plain(e, o->in[0]), *y = onnx_result(e, o->out[0], false);
+    const char *numbers = onnx_name(e, y, "numbers");
+    cast(e, x, ONNX_INT64, numbers);
+    onnx_apply(e, "Gather", onnx_plain(e, o->in[1]), numbers, y);
+}
+
 /* ---- the table of operations
  * ---------------------------------------------------------------------------- */
 
@@ -428,6 +437,7 @@ static export_function *const functions[OP_COUNT] = {
     [OP_INSERT] = export_concatenate,
     [OP_MATMUL] = export_matmul,
     [OP_TRANSPOSE] = export_transpose,
+    [OP_EMBEDDING_FORWARD] = export_embedding,
     [OP_PAD] = export_pad,
 };
 

@@ -101,7 +101,7 @@ void onnx_join(onnx_import *im, int step);
 cornu_status onnx_done(onnx_import *im);
 
 /* ONNX's types of tensors. */
-enum { ONNX_NUMBER = 1, ONNX_TRUTH = 9 };
+enum { ONNX_NUMBER = 1, ONNX_INT32 = 6, ONNX_INT64 = 7, ONNX_TRUTH = 9 };
 
 /* Append a layer on x, whose options are YAML made only of cornu's numbers and words; x becomes its
    output. */

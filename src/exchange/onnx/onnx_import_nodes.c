@@ -199,9 +199,29 @@ static cornu_status import_dropout(onnx_import *im)
     return onnx_done(im);
 }
 
+/* Whole numbers, with which step `gather` takes rows of a constant. */
+static cornu_status import_rows(onnx_import *im, int gather, const char *table)
+{
+    const Onnx__TensorProto *w = onnx_constant_of(im, table);
+    if (onnx_floats(w) < 1 || w->n_dims != 2 || im->x.order != ORDER_PLAIN ||
+        onnx_int(im->steps[gather].node, "axis", 0) != 0)
+        return onnx_import_fail(im,
+                                "found a Gather after it; expected one of the rows (axis 0) of a "
+                                "matrix of floats in the file, by numbers in their own order");
+    onnx_join(im, gather);
+    TRY(onnx_add_layer(im, "Embedding", "{input_dim: %lld, output_dim: %lld}",
+                       (long long)w->dims[0], (long long)w->dims[1]));
+    TRY(onnx_add_source(im, 0, w, WEIGHT_SAME));
+    return onnx_done(im);
+}
+
 static cornu_status import_cast(onnx_import *im)
 {
     int64_t to = onnx_int(node(im), "to", 0);
+    const char *table = "";
+    const int gather = onnx_reader(im, im->at, "Gather", &table);
+    if ((to == ONNX_INT32 || to == ONNX_INT64) && gather >= 0)
+        return import_rows(im, gather, table);
     if (to == ONNX_TRUTH)
         TRY(onnx_add_layer(im, "NotEqual", "{x2: 0}"));
     else if (to != ONNX_NUMBER)

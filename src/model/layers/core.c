@@ -145,3 +145,67 @@ const layer_kind layer_Identity = {
     .samples = identity_samples,
     .range = LAYER_REARRANGES,
 };
+
+/* Embedding: y = the rows of a table, embeddings [input_dim][output_dim], that the numbers of x
+   name. */
+typedef struct embedding_config {
+    int64_t input_dim, output_dim;
+    initializer embeddings_initializer;
+} embedding_config;
+
+#define EMBEDDING_ROWS_MAX 16777216.0 /* 2^24: floats hold whole numbers up to there */
+
+static const config_field embedding_fields[] = {
+    OPTION(INT, embedding_config, input_dim, .minimum = 1, .maximum = EMBEDDING_ROWS_MAX,
+           .flags = CONFIG_REQUIRED),
+    OPTION(INT, embedding_config, output_dim, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(INITIALIZER, embedding_config, embeddings_initializer, .fallback = "uniform"),
+    OPTION_NEUTRAL("embeddings_regularizer", "null"),
+    OPTION_TOLERATED("activity_regularizer", "null"),
+    OPTION_NEUTRAL("embeddings_constraint", "null"),
+    OPTION_NEUTRAL("mask_zero", "false"),
+    OPTION_NEUTRAL("weights", "null"),
+    OPTIONS_NO_LORA(OPTION_NEUTRAL),
+    {.key = "input_length", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS}, /* Keras 2's */
+    OPTIONS_END,
+};
+
+static cornu_status embedding_declare(layer *l, layer_call *call)
+{
+    const embedding_config *c = l->config;
+    char shown[128];
+    if (call->in[0].rank + 2 > SHAPE_MAX)
+        return status_fail(CORNU_INVALID,
+                           "found an input of shape %s; expected at most %d "
+                           "dimensions, as each number becomes a row",
+                           shape_show(&call->in[0], true, shown), SHAPE_MAX - 1);
+    call->out = call->in[0];
+    call->out.dim[call->out.rank++] = c->output_dim;
+    layer_weight(call, "embeddings", (shape){2, {c->input_dim, c->output_dim}},
+                 c->embeddings_initializer, true);
+    return CORNU_OK;
+}
+
+static cornu_status embedding_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                   tensor_ref *y)
+{
+    (void)l;
+    return emit_embedding(b, x[0], emit_weight(b, 0), y);
+}
+
+static const char *const embedding_samples[] = {
+    "5 | {input_dim: 3, output_dim: 4}",
+    "3,2 | {input_dim: 10, output_dim: 17, embeddings_initializer: random_normal}",
+    NULL,
+};
+
+const layer_kind layer_Embedding = {
+    .name = "Embedding",
+    .base_name = "embedding",
+    .config_size = sizeof(embedding_config),
+    .fields = embedding_fields,
+    .declare = embedding_declare,
+    .emit = embedding_emit,
+    .samples = embedding_samples,
+    .range = LAYER_RESCALES,
+};

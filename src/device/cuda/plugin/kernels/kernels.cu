@@ -2,6 +2,7 @@
 #include "device/cuda/plugin/kernels/binary.cuh"
 #include "device/cuda/plugin/kernels/conv.cuh"
 #include "device/cuda/plugin/kernels/elementwise.cuh"
+#include "device/cuda/plugin/kernels/embedding.cuh"
 #include "device/cuda/plugin/kernels/gather.cuh"
 #include "device/cuda/plugin/kernels/matmul.cuh"
 #include "device/cuda/plugin/kernels/norms.cuh"

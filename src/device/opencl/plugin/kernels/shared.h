@@ -17,6 +17,9 @@
 /* matmul.cl: rows and columns of a tile */
 #define MATMUL_SIDE 16
 
+/* embedding.cl: the table's gradient; a work-item sums one column of every so many rows */
+#define EMBEDDING_CLASSES 64
+
 /* binary.cl: dimensions of a tensor */
 #define BINARY_DIMENSIONS 5
 
