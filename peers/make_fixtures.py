@@ -469,6 +469,13 @@ def numbers(most, offset=0.0):
 def sequence_cases():
     yield "embedding", (4,), lambda x: L.Embedding(5, 3)(numbers(4.9)(x))
     yield "embedding_of_matrices", (3, 2), lambda x: L.Dense(2, activation="tanh")(L.Embedding(6, 4)(numbers(2.9, 3.0)(x)))
+    for units, options in ((3, {"return_sequences": True}), (2, {"go_backwards": True, "use_bias": False})):
+        for cell in L.SimpleRNN, L.LSTM, L.GRU:
+            name = f"{cell.__name__.lower()}_{units}"
+            yield name, (3, 4), lambda x, cell=cell, units=units, options=options: cell(units, **options)(x)
+    yield "gru_reset_before", (3, 4), lambda x: L.GRU(3, reset_after=False)(x)
+    yield "stacked", (4, 2), lambda x: L.Dense(2)(L.GRU(3, recurrent_activation="hard_sigmoid", reset_after=False)(
+        L.LSTM(3, activation="elu", return_sequences=True, go_backwards=True)(L.SimpleRNN(3, "sigmoid", return_sequences=True)(x))))
     table = L.Embedding(3, 2)
     yield "embedding_twice", (3,), lambda x: L.Add()([table(numbers(2.9)(x)), table(numbers(-2.9)(x))])
 

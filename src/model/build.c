@@ -215,6 +215,9 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
             .of = -1,
             .initializer = w->initializer,
             .regularizer = penalty ? *penalty : (regularizer){.kind = REGULARIZER_NONE},
+            .ones_at = w->ones_at,
+            .ones = w->ones,
+            .part = w->part,
         };
         char *name = NULL;
         TRY(memory_format(&name, "%s/%s", l->name, w->name));

@@ -17,6 +17,28 @@ typedef struct activation {
     float alpha; /* leaky_relu: slope below 0; elu: alpha; relu6: the limit; relu: unused */
 } activation;
 
+/* The gates of a cell, what its steps keep for the backward pass, and the products with the weights
+   of the state. */
+static inline int recurrent_gates(recurrent_cell c)
+{
+    return c == CELL_SIMPLE ? 1 : c == CELL_LSTM ? 4 : 3;
+}
+static inline int recurrent_kept(recurrent_cell c)
+{
+    return c == CELL_SIMPLE ? 0 : c == CELL_LSTM ? 5 : 4;
+}
+static inline int recurrent_products(recurrent_cell c)
+{
+    return c == CELL_GRU_BEFORE ? 2 : 1;
+}
+
+typedef struct recurrence {
+    recurrent_cell cell;
+    activation act, gate; /* of the cell, and of its gates */
+    bool from_last;       /* the first step is the sequence's last */
+    bool to_last;         /* the first step's output comes last */
+} recurrence;
+
 /* Keras's name of an activation, and the kind that a name means (false where it is unknown), with
    the row's default alpha. */
 const char *activation_name(activation_kind kind);
@@ -102,6 +124,12 @@ cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int6
                                tensor_ref *y);
 /* y[..., columns] = the rows of `table`, a weight [rows][columns], that the numbers of x name. */
 cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, tensor_ref *y);
+/* y = the states after all steps of z (steps, gates x units); u: weights (units, gates x units);
+   bias: of CELL_GRU_AFTER, or NO_TENSOR. */
+cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_ref bias,
+                            const recurrence *r, tensor_ref *y);
+/* Row `row` of a weight (rows, columns), as a bias. */
+cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y); /* zeros around height and width */

@@ -16,6 +16,14 @@ typedef enum binary_kind {
     BINARY_COUNT
 } binary_kind;
 
+/* The cells of recurrent layers. */
+typedef enum recurrent_cell {
+    CELL_SIMPLE,
+    CELL_LSTM,
+    CELL_GRU_AFTER, /* reset after the product with the state */
+    CELL_GRU_BEFORE
+} recurrent_cell;
+
 typedef enum loss_id {
 #define LOSS(id, ...) LOSS_##id,
 #include "model/losses.def"

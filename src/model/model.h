@@ -20,6 +20,8 @@ typedef struct weight_spec {
     shape shape;
     shape seen_as; /* the same numbers as the plan sees them */
     initializer initializer;
+    int64_t ones_at, ones; /* from `ones_at` on, so many numbers start as 1 */
+    const char *part;      /* the object of Keras's layer that has it, "cell"; NULL: the layer */
     bool trainable;
 } weight_spec;
 #define LAYER_WEIGHTS_MAX 4

@@ -68,6 +68,8 @@ cornu_status model_initialize(cornu_model *m, uint64_t seed)
         variable *v = &m->variables[i];
         random_stream r = random_open(seed, RANDOM_INITIALIZE, (uint64_t)i);
         TRY(initializer_fill(&v->initializer, &v->shape, &r, v->value));
+        for (int64_t k = v->ones_at; k < v->ones_at + v->ones; k++)
+            v->value[k] = 1;
     }
     m->initialized = true;
     m->training.position = position_start(seed);

@@ -26,6 +26,8 @@ typedef struct variable {
     int slot; /* slots: its number in the optimizer's row */
     initializer initializer;
     regularizer regularizer; /* counts while the variable is trained */
+    int64_t ones_at, ones; /* from `ones_at` on, so many numbers start as 1 */
+    const char *part;      /* the object of Keras's layer that has it, "cell"; NULL: the layer */
 } variable;
 
 /* Access to the weights that a device is training. */

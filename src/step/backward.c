@@ -282,6 +282,59 @@ static cornu_status back_transpose(step_builder *b, const op *f, tensor_ref dy)
     return back_to_input(b, f, &o);
 }
 
+/* `t` as a matrix of rows of this many columns. */
+static cornu_status as_rows(step_builder *b, tensor_ref t, int64_t columns, tensor_ref *out)
+{
+    const shape rows = {2, {b->plan->tensors[t].count / columns, columns}};
+    return builder_alias(b, t, &rows, out, "%s/rows", b->plan->tensors[t].name);
+}
+
+/* Of the weights of the state, u = before' dr, and of the bias that is added to their product. */
+static cornu_status back_state_weights(step_builder *b, const op *f, tensor_ref before,
+                                       tensor_ref dr)
+{
+    const int64_t units = b->plan->tensors[f->in[1]].shape.dim[0];
+    op product = op_new(OP_MATMUL), sum = op_new(OP_BINARY_BACKWARD);
+    product.a.matmul.transposed[0] = true;
+    sum.a.binary.kind = BINARY_ADD;
+    sum.a.binary.of = 1;
+    TRY(as_rows(b, before, units, &product.in[0]));
+    TRY(as_rows(b, dr, units * recurrent_gates(f->a.recurrent.cell), &product.in[1]));
+    sum.in[2] = product.in[1];
+    if (needed(b, f->in[1])) {
+        TRY(builder_gradient(b, f->in[1], &product.out[0]));
+        TRY(builder_add(b, &product, f->name));
+    }
+    if (!needed(b, f->in[2]))
+        return CORNU_OK;
+    TRY(builder_gradient(b, f->in[2], &sum.out[0]));
+    return builder_add(b, &sum, f->name);
+}
+
+static cornu_status back_recurrent(step_builder *b, const op *f, tensor_ref dy)
+{
+    const recurrent_cell cell = f->a.recurrent.cell;
+    const bool trained = needed(b, f->in[1]) || needed(b, f->in[2]);
+    shape s = b->plan->tensors[dy].shape, before = s, products;
+    op o = op_new(OP_RECURRENT_BACKWARD);
+    o.in[0] = f->in[1];
+    o.in[1] = f->out[0];
+    o.in[2] = f->out[1];
+    o.in[3] = dy;
+    o.a = f->a;
+    TRY(builder_gradient(b, f->in[0], &o.out[0]));
+    before.dim[2] *= recurrent_products(cell);
+    products = before;
+    products.dim[2] *= recurrent_gates(cell);
+    if (cell == CELL_GRU_AFTER || cell == CELL_GRU_BEFORE)
+        TRY(builder_buffer(b, &products, &o.out[1], "d %s/products", f->name));
+    if (trained)
+        TRY(builder_buffer(b, &before, &o.out[2], "%s/before", f->name));
+    TRY(builder_add(b, &o, f->name));
+    return trained ? back_state_weights(b, f, o.out[2], o.out[1] == NO_TENSOR ? o.out[0] : o.out[1])
+                   : CORNU_OK;
+}
+
 /* ---- by names (BACKWARD in ops.def) ------------------------------------------------------ */
 
 static const op_kind partners[OP_COUNT] = {
@@ -331,6 +384,7 @@ static backward_rule *const rules[OP_COUNT] = {
     [OP_INSERT] = back_slice,
     [OP_MATMUL] = back_matmul,
     [OP_TRANSPOSE] = back_transpose,
+    [OP_RECURRENT_FORWARD] = back_recurrent,
 #define BACKWARD(forward, backward) [OP_##forward] = back_by_names,
 #include "step/ops.def"
 };
@@ -416,7 +470,7 @@ static cornu_status build_updates(step_builder *b, const op *f, int number)
     const cornu_model *m = b->plan->model;
     if (b->plan->scope == SCOPE_GRADIENTS || optimizer_clips_by_norm(&m->optimizer))
         return CORNU_OK;
-    for (int i = 1; i < OP_INPUTS_MAX; i++) {
+    for (int i = 0; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
         if (w != NO_TENSOR && w < m->weight_count && b->notes[w].gradient != NO_TENSOR &&
             b->notes[w].first_reader == number)

@@ -113,6 +113,7 @@ typedef union op_attributes {
     struct {
         bool transposed[2]; /* a, b */
     } matmul;
+    recurrence recurrent;    /* RECURRENT_* */
     int order[SHAPE_MAX];    /* TRANSPOSE: of the input's dimensions */
     float reals[EMIT_REALS]; /* of emit_operation: their meaning is in ops.def */
     struct {

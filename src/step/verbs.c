@@ -373,6 +373,50 @@ cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, ten
     return CORNU_OK;
 }
 
+static cornu_status saved_of_steps(step_builder *b, const shape *h, op *o)
+{
+    shape s = *h;
+    s.dim[2] *= recurrent_kept(o->a.recurrent.cell);
+    if (s.dim[2] == 0)
+        return CORNU_OK;
+    return builder_buffer(b, &s, &o->out[1], "%s/saved", b->node->name);
+}
+
+cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_ref bias,
+                            const recurrence *r, tensor_ref *y)
+{
+    shape s = emit_shape(b, z), full;
+    const shape *w = u == NO_TENSOR ? NULL : &b->plan->tensors[u].shape;
+    const int64_t gates = recurrent_gates(r->cell);
+    if (!w || w->rank != 2 || w->dim[1] != gates * w->dim[0])
+        return shape_fail(b, "recurrent kernel", u, "(units, gates x units)");
+    if (s.rank != 2 || s.dim[1] != w->dim[1])
+        return shape_fail(b, "input", z, "(batch, steps, gates x units)");
+    TRY(check_vector(b, "bias", bias, w->dim[1]));
+    s.dim[1] = w->dim[0];
+    TRY(builder_batched(b, &s, &full));
+    op o = op_new(OP_RECURRENT_FORWARD);
+    o.in[0] = z;
+    o.in[1] = u;
+    o.in[2] = bias;
+    o.a.recurrent = *r;
+    TRY(saved_of_steps(b, &full, &o));
+    return forward_to(b, &o, &full, y);
+}
+
+cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, tensor_ref *y)
+{
+    const shape *w = &b->plan->tensors[weight].shape;
+    if (w->rank != 2 || row < 0 || row >= w->dim[0])
+        return shape_fail(b, "weight", weight, "(rows, columns)");
+    const shape one = {2, {1, w->dim[1]}};
+    op o = op_new(OP_SLICE);
+    o.in[0] = weight;
+    o.a.slice.begin = row;
+    o.a.slice.step = 1;
+    return forward_to(b, &o, &one, y);
+}
+
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y)
 {
     shape s = emit_shape(b, x);

@@ -29,8 +29,8 @@ static const struct {
     {"model: {input: [4], layers: [Flatten], inptu: 3}\n", "model.inptu: unknown option|input?"},
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
-    {MODEL("    - LSTM: {units: 4}\n"),
-     "unknown layer \"LSTM\"; cornu has Activation, Add, Average, AveragePooling1D"},
+    {MODEL("    - ConvLSTM2D: {units: 4}\n"),
+     "unknown layer \"ConvLSTM2D\"; cornu has Activation, Add, Average, AveragePooling1D"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},
@@ -113,6 +113,19 @@ static const struct {
     {MODEL("    - Embedding: {input_dim: 10, output_dim: 2}\n"
            "    - Embedding: {input_dim: 10, output_dim: 2}\n"),
      "found an input of shape (None, 8, 8, 3, 2); expected at most 4 dimensions"},
+    {MODEL("    - LSTM: {units: 4}\n"), "found input (8, 8, 3); expected (steps, channels)"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - LSTM: {units: 4, stateful: true}\n"),
+     "stateful: found true; expected false"},
+    {MODEL(
+         "    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, recurrent_dropout: 0.2}\n"),
+     "recurrent_dropout: found 0.2; expected 0"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, return_state: true}\n"),
+     "return_state: found true; expected false"},
+    {MODEL(
+         "    - Reshape: {target_shape: [8, 24]}\n    - SimpleRNN: {units: 4, activation: gelu}\n"),
+     "activation: found gelu; expected tanh, sigmoid"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - LSTM: {units: 4, dropout: 1}\n"),
+     "dropout: found 1|at least 0 and less than 1"},
     {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, data_format: channels_first}\n"),
      "data_format: found \"channels_first\"; expected \"channels_last\""},
     {MODEL("    - Flatten\n    - MaxPooling2D\n"),

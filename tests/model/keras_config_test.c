@@ -342,8 +342,8 @@ static void what_is_refused_is_named_with_its_layer(void **state)
          "\"activity_regularizer\": {\"class_name\": \"L2\"}}}",
          "config.layers[1] (d, Dense).config.activity_regularizer: found {class_name: \"L2\"}; "
          "expected null"},
-        {"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"lstm\"}}",
-         "config.layers[1] (lstm, LSTM): unknown layer \"LSTM\""},
+        {"{\"class_name\": \"ConvLSTM2D\", \"config\": {\"name\": \"lstm\"}}",
+         "config.layers[1] (lstm, ConvLSTM2D): unknown layer \"ConvLSTM2D\""},
         {"{\"module\": \"keras.layers\", \"class_name\": \"Lambda\", \"config\": {\"name\": "
          "\"double\", \"function\": {\"class_name\": \"__lambda__\", \"config\": {\"code\": "
          "\"4wEAAAA=\"}}}, \"registered_name\": null}",

@@ -131,7 +131,7 @@ MAKE = [
     (NotImplementedError, "use_ema", lambda: keras.optimizers.Adam(use_ema=True)),
     (NotImplementedError, "axis", lambda: keras.losses.CategoricalCrossentropy(axis=0)),
     (ValueError, "reduction='all'; expected", lambda: keras.losses.Huber(reduction="all")),
-    (NotImplementedError, "LSTM", lambda: keras.layers.LSTM),
+    (NotImplementedError, "ConvLSTM2D", lambda: keras.layers.ConvLSTM2D),
     (NotImplementedError, "ScheduleFreeAdamW", lambda: keras.optimizers.ScheduleFreeAdamW),
     (NotImplementedError, "Circle", lambda: keras.losses.Circle),
     (AttributeError, "Dens", lambda: keras.layers.Dens),

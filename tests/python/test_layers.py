@@ -117,7 +117,8 @@ def test_activations_are_functions_and_initializers_objects():
 @pytest.mark.parametrize("row", [row for row in TABLES["layers"] if not row["operation"]], ids=lambda row: row["class_name"])
 def test_every_layer_survives_its_configuration(row):
     given = {"units": 2, "filters": 2, "kernel_size": 3, "activation": "relu", "rate": 0.5, "scale": 2.0,
-             "target_shape": (4, 1), "shape": (3,), "axes": 1, "dims": (2, 1), "n": 2,
+             "target_shape": (4, 1), "shape": (3,), "axes": 1, "dims": (2, 1), "n": 2, "input_dim": 5, "output_dim": 2,
+             "num_heads": 2, "key_dim": 3,
              "factor": (0.1, 0.2), "height_factor": 0.3, "width_factor": 0.4, "height": 2, "width": 3}
     cls = getattr(keras.layers, row["class_name"])
     own = inspect.signature(cls).parameters
@@ -139,8 +140,8 @@ def test_configurations_of_other_versions_of_keras_are_read():
     assert keras.layers.DepthwiseConv1D.from_config({"kernel_size": [3], "groups": 1}).kernel_size == (3,)
     with pytest.raises(NotImplementedError, match="groups"):
         keras.layers.Conv2DTranspose.from_config({"filters": 2, "kernel_size": 3, "groups": 2})
-    with pytest.raises(NotImplementedError, match="LSTM"):
-        keras.layers.deserialize({"class_name": "LSTM", "config": {}})
+    with pytest.raises(NotImplementedError, match="ConvLSTM2D"):
+        keras.layers.deserialize({"class_name": "ConvLSTM2D", "config": {}})
     with pytest.raises(ValueError, match="unknown"):
         keras.layers.deserialize({"class_name": "MyLayer", "config": {}})
 

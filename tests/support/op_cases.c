@@ -522,6 +522,34 @@ static void add_embedding(const shape *x, int64_t rows, int64_t columns)
     label(c, more);
 }
 
+static void add_recurrent(recurrent_cell cell, const int64_t size[3], bool backwards)
+{
+    static const char *const names[] = {"simple", "lstm", "gru, reset after", "gru, reset before"};
+    const int64_t n = size[2], gates = recurrent_gates(cell), kept = recurrent_kept(cell);
+    const int64_t products = recurrent_products(cell);
+    const bool gru = cell == CELL_GRU_AFTER || cell == CELL_GRU_BEFORE, none = kept == 0;
+    const shape z = {3, {size[0], size[1], gates * n}}, u = {2, {n, gates * n}},
+                h = {3, {size[0], size[1], n}}, saved = {3, {size[0], size[1], kept * n}},
+                before = {3, {size[0], size[1], products * n}},
+                dr = {3, {size[0], size[1], products * gates * n}}, no = {0};
+    const op_attributes a = {.recurrent = {.cell = cell,
+                                           .act = {ACTIVATION_TANH, 0},
+                                           .gate = {ACTIVATION_SIGMOID, 0},
+                                           .from_last = backwards,
+                                           .to_last = backwards}};
+    op_case *c = add(OP_RECURRENT_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {z, u}, .out = {h, none ? no : saved}, .a = a};
+    if (cell == CELL_GRU_AFTER)
+        c->in[2] = shape1(gates * n);
+    label(c, names[cell]);
+    c = add(OP_RECURRENT_BACKWARD);
+    *c = (op_case){.kind = c->kind,
+                   .in = {u, h, none ? no : saved, h},
+                   .out = {z, gru ? dr : no, before},
+                   .a = a};
+    label(c, names[cell]);
+}
+
 static void add_slices(void)
 {
     const shape image = {4, {3, 7, 9, 5}}, wide = {4, {2, 6, 8, 32}}, deep = {5, {2, 3, 4, 5, 8}};
@@ -769,6 +797,12 @@ const op_case *op_cases(int *count)
             add_matmul(&matmul_rows[i]);
         add_transposes();
         add_resamples();
+        for (int cell = 0; cell <= CELL_GRU_BEFORE; cell++) {
+            add_recurrent((recurrent_cell)cell, (const int64_t[]){3, 4, 5}, false);
+            add_recurrent((recurrent_cell)cell, (const int64_t[]){1, 1, 1}, true);
+            add_recurrent((recurrent_cell)cell, (const int64_t[]){19, 3, 33}, true);
+            add_recurrent((recurrent_cell)cell, (const int64_t[]){70, 2, 24}, false);
+        }
         add_embedding(&(shape){2, {3, 5}}, 7, 17);
         add_embedding(&(shape){2, {300, 40}}, 3, 1);
         add_embedding(&(shape){3, {4, 6, 5}}, 1000, 33);

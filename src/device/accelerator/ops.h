@@ -186,6 +186,15 @@ typedef struct gpu_pad {
 } gpu_pad;
 gpu_pad gpu_pad_of(const gpu_op *r);
 
+/* RECURRENT_BACKWARD: bytes of the gradients that a step hands to the one before,
+ * [batch][2][units].
+ */
+static inline size_t gpu_recurrent_carries(const plan *p, const op *o)
+{
+    const shape *h = &p->tensors[o->in[1]].shape;
+    return (size_t)(h->dim[0] * 2 * h->dim[2]) * sizeof(float);
+}
+
 /* True if LAYER_NORM_BACKWARD computes gradients of gamma or beta. */
 static inline bool gpu_norm_has_gradients(const op *o)
 {

@@ -48,6 +48,8 @@ KERNELS(matmul, &cpu_matmul);
 KERNELS(transpose, &cpu_transpose);
 KERNELS(embedding_forward, &cpu_embedding_forward);
 KERNELS(embedding_backward, &cpu_embedding_backward);
+KERNELS(recurrent_forward, &cpu_recurrent_forward);
+KERNELS(recurrent_backward, &cpu_recurrent_backward);
 KERNELS(pad, &cpu_pad);
 KERNELS(crop, &cpu_crop);
 KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);

@@ -39,6 +39,11 @@ typedef struct keras_groups {
 } keras_groups;
 cornu_status keras_groups_make(const cornu_model *m, keras_groups *out);
 void keras_groups_free(keras_groups *g);
+/* The name of weight `number` of a layer whose group this is: "layers/lstm/cell/vars/0". All or
+   none of a layer's weights are in parts of it; numbers beyond its weights go on in the last one.
+ */
+cornu_status keras_weight_name(const cornu_model *m, const layer *l, const char *group, int number,
+                               char **out);
 /* The numbers of the variables of one of the model's own layers, or submodels, as older files list
    them: what is trained first. Returns how many; `out` has room for all weights. */
 int keras_legacy_weights(const cornu_model *m, const model_member *of, int *out);

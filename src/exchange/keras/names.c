@@ -104,10 +104,25 @@ void keras_groups_free(keras_groups *g)
     *g = (keras_groups){0};
 }
 
-static cornu_status name_layer_weights(const layer *l, const char *group, keras_names *n)
+cornu_status keras_weight_name(const cornu_model *m, const layer *l, const char *group, int number,
+                               char **out)
+{
+    const variable *of = &m->variables[l->first_variable];
+    const int last = number < l->weight_count ? number : l->weight_count - 1;
+    const char *part = last >= 0 ? of[last].part : NULL;
+    int first = 0; /* of the part */
+    if (!part)
+        return memory_format(out, "%s/vars/%d", group, number);
+    while (strcmp(of[first].part, part) != 0)
+        first++;
+    return memory_format(out, "%s/%s/vars/%d", group, part, number - first);
+}
+
+static cornu_status name_layer_weights(const cornu_model *m, const layer *l, const char *group,
+                                       keras_names *n)
 {
     for (int j = 0; j < l->weight_count; j++)
-        TRY(memory_format(&n->variable[l->first_variable + j], "%s/vars/%d", group, j));
+        TRY(keras_weight_name(m, l, group, j, &n->variable[l->first_variable + j]));
     return CORNU_OK;
 }
 
@@ -117,7 +132,7 @@ static cornu_status name_native_weights(const cornu_model *m, keras_names *n)
     TRY(keras_groups_make(m, &g));
     cornu_status status = CORNU_OK;
     for (int i = 0; status == CORNU_OK && i < m->layer_count; i++)
-        status = name_layer_weights(m->layers[i], g.layer[i], n);
+        status = name_layer_weights(m, m->layers[i], g.layer[i], n);
     keras_groups_free(&g);
     return status;
 }

@@ -566,7 +566,7 @@ static cornu_status take_group(renaming *r, const char *group, const layer *l)
 {
     for (int i = 0;; i++) {
         char *name;
-        TRY(memory_format(&name, "%s/vars/%d", group, i));
+        TRY(keras_weight_name(r->m, l, group, i, &name));
         const file_tensor *t = tensor_file_find(r->f, name);
         free(name);
         if (!t)

@@ -1,6 +1,6 @@
 /* Microkernels of elementwise operations and of dropout. */
 #include "device/cpu/elementwise/elementwise_kernels.h"
-#include "device/cpu/vec.h"
+#include "device/cpu/elementwise/vec_rules.h"
 #include "model/kinds.h"
 
 /* ---- elements ---------------------------------------------------------------------------- */
@@ -36,34 +36,6 @@ VEC_INLINE void map_back(formula_back *f, const float *from, const float *dy, fl
 }
 
 /* ---- activations ------------------------------------------------------------------------ */
-
-/* The C library's functions, one element at a time. */
-#define BY_ELEMENT(name, function)           \
-    VEC_INLINE vec name(vec x)               \
-    {                                        \
-        for (int i = 0; i < VEC_FLOATS; i++) \
-            x[i] = function(x[i]);           \
-        return x;                            \
-    }
-BY_ELEMENT(all_erfc, erfcf)
-BY_ELEMENT(all_exp, expf)
-
-#define RULE VEC_INLINE
-typedef vec rule_real;
-#define rule_all(a) vec_all((float)(a))
-#define rule_select(mask, a, b) vec_select(mask, a, b)
-#define rule_abs(a) vec_abs(a)
-#define rule_sqrt(a) vec_sqrt(a)
-#define rule_tanh(a) vec_tanh(a)
-#define rule_erfc(a) all_erfc(a)
-#define rule_exp(a) all_exp(a)
-#define rule_exp_fast(a) vec_exp(a)
-#define rule_log(a) vec_log(a)
-#define rule_log1p_unit(a) vec_log1p_unit(a)
-#define rule_exp_negative(a) vec_exp_negative(a)
-#define rule_exp_coarse(a) (vec_expm1_negative(a) + 1.0f)
-#define rule_expm1_negative(a) vec_expm1_negative(a)
-#include "device/rules/activations.h"
 
 /* RELU_forward() and RELU_back() from activate_relu() and activate_relu_back(), and so on. */
 #define ACTIVATION(id, name, other_name, rule, ...)                                     \
