@@ -1,6 +1,7 @@
 /* Errors, buffers and callbacks between Python and the library. */
 #include "extension.h"
 #include <cornu/trainer.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -189,21 +190,64 @@ static void call_python(call *c, PyObject *function, PyObject *arguments)
     Py_XDECREF(arguments);
 }
 
+/* So many scores, from number `i` on, are the values NAME[0], NAME[1], ... of one metric; 0: it has
+   one. *length: of NAME. */
+static int count_values(const cornu_scores *s, int i, int *length)
+{
+    const char *name = s->all_name[i], *bracket = strrchr(name, '[');
+    int count = 0;
+    *length = bracket ? (int)(bracket - name) : 0;
+    for (char end[16]; bracket && i + count < s->all_count; count++) {
+        snprintf(end, sizeof end, "[%d]", count);
+        const char *next = s->all_name[i + count];
+        if (strncmp(next, name, (size_t)*length) != 0 || strcmp(next + *length, end) != 0)
+            break;
+    }
+    return count;
+}
+
+/* numpy.array(values[count]); NULL with an exception. */
+static PyObject *array_of(const double *values, int count)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy"), *list = PyList_New(count), *out = NULL;
+    for (int i = 0; list && i < count; i++) {
+        PyObject *value = PyFloat_FromDouble(values[i]);
+        if (!value || PyList_SetItem(list, i, value) != 0)
+            Py_CLEAR(list);
+    }
+    if (numpy && list)
+        out = PyObject_CallMethod(numpy, "array", "Os", list, "float32");
+    Py_XDECREF(list);
+    Py_XDECREF(numpy);
+    return out;
+}
+
+bool add_scores(PyObject *logs, const char *prefix, const cornu_scores *s)
+{
+    bool added = true;
+    for (int i = 0, count, length; added && i<s->all_count; i += count> 0 ? count : 1) {
+        count = count_values(s, i, &length);
+        PyObject *name = count > 0 ? PyUnicode_FromStringAndSize(s->all_name[i], length)
+                                   : PyUnicode_FromString(s->all_name[i]);
+        PyObject *key = name ? PyUnicode_FromFormat("%s%U", prefix, name) : NULL;
+        PyObject *value =
+            count > 0 ? array_of(s->all_value + i, count) : PyFloat_FromDouble(s->all_value[i]);
+        added = key && value && PyDict_SetItem(logs, key, value) == 0;
+        Py_XDECREF(name);
+        Py_XDECREF(key);
+        Py_XDECREF(value);
+    }
+    return added;
+}
+
 /* {"loss": 0.5, "accuracy": 0.8, "val_loss": ...}; NULL with an exception. */
 static PyObject *logs_of(const cornu_progress *p)
 {
     PyObject *logs = PyDict_New();
-    for (int which = 0; logs && which < 2; which++) {
-        const cornu_scores *s = which ? p->validation : p->scores;
-        for (int i = 0; s && logs && i < s->all_count; i++) {
-            PyObject *key = PyUnicode_FromFormat("%s%s", which ? "val_" : "", s->all_name[i]);
-            PyObject *value = PyFloat_FromDouble(s->all_value[i]);
-            if (!key || !value || PyDict_SetItem(logs, key, value) != 0)
-                Py_CLEAR(logs);
-            Py_XDECREF(key);
-            Py_XDECREF(value);
-        }
-    }
+    if (logs && p->scores && !add_scores(logs, "", p->scores))
+        Py_CLEAR(logs);
+    if (logs && p->validation && !add_scores(logs, "val_", p->validation))
+        Py_CLEAR(logs);
     return logs;
 }
 

@@ -58,6 +58,10 @@ PyObject *none_or_fail(cornu_status status);
 PyObject *take_text(cornu_status status, char *text);
 PyObject *shape_tuple(const int64_t *shape, int rank);
 
+/* Put scores into a dictionary, by prefix and name; the values of a metric of several are an array.
+   False with an exception. */
+bool add_scores(PyObject *logs, const char *prefix, const cornu_scores *s);
+
 /* Encoded strings; they stay alive in `kept`, bytes objects. */
 typedef struct strings {
     PyObject *kept;

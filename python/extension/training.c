@@ -157,12 +157,8 @@ PyObject *model_fit(PyObject *object, PyObject *arguments, PyObject *keywords)
 static PyObject *scores_dict(const cornu_scores *s)
 {
     PyObject *out = PyDict_New();
-    for (int i = 0; out && i < s->all_count; i++) {
-        PyObject *value = PyFloat_FromDouble(s->all_value[i]);
-        if (!value || PyDict_SetItemString(out, s->all_name[i], value) != 0)
-            Py_CLEAR(out);
-        Py_XDECREF(value);
-    }
+    if (out && !add_scores(out, "", s))
+        Py_CLEAR(out);
     return out;
 }
 

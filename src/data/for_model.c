@@ -210,13 +210,13 @@ static cornu_status check_metrics(const cornu_model *model)
         const bool classes = model->outputs[output].target == TARGET_CLASSES;
         const shape *s = model_output_shape(model, output);
         int64_t outputs = s->rank > 0 ? s->dim[s->rank - 1] : 1;
-        const metric_kind *kind = metric_kind_of(model->metrics[i].id);
+        const bool sparse = metric_takes_classes(&model->metrics[i]);
         if (outputs > 1 && model->outputs[output].has_loss && !model->metrics[i].of_loss &&
-            kind->sparse != classes)
+            sparse != classes)
             return status_fail(CORNU_INVALID,
                                "metric %s takes %s; expected one for %s, which the loss %s takes",
                                metric_name(&model->metrics[i]),
-                               kind->sparse ? "class numbers" : "one number an output",
+                               sparse ? "class numbers" : "one number an output",
                                classes ? "class numbers" : "one number an output", taken->name);
     }
     return CORNU_OK;

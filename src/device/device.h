@@ -60,8 +60,12 @@ typedef struct step_results {
     int64_t samples;
     double loss;                       /* sum over steps of mean loss times batch */
     double metrics[MODEL_METRICS_MAX]; /* sums over rows */
-    double last_loss;                  /* of the last step alone */
-    bool not_finite;                   /* the loss of a step was NaN or infinite */
+    /* The numbers that TALLY adds to: of the prepared plan with most of them; from a device they
+       are its own, until it is called again. */
+    double *tables;
+    int table_count;
+    double last_loss;      /* of the last step alone */
+    bool not_finite;       /* the loss of a step was NaN or infinite */
     double gather_seconds; /* spent on gathering and augmenting samples; 0: not measured */
 } step_results;
 

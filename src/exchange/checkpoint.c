@@ -44,7 +44,7 @@ static json_t *recipe_now(const cornu_model *m)
 }
 
 typedef struct entries {
-    metadata_entry entry[12];
+    metadata_entry entry[13];
     int count;
 } entries;
 
@@ -115,6 +115,14 @@ static json_t *data_hint(const cornu_model *m)
     return hint;
 }
 
+static json_t *tables_to_json(const training_state *t)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < t->table_count; i++)
+        json_array_append_new(list, exact_to_json(t->tables[i]));
+    return list;
+}
+
 static cornu_status make_metadata(const cornu_model *m, entries *e)
 {
     char *format;
@@ -131,6 +139,8 @@ static cornu_status make_metadata(const cornu_model *m, entries *e)
         TRY(add_entry(e, "data_hint", data_hint(m), ENTRY_BYTES_MAX));
     TRY(add_entry(e, "position", position_to_json(&m->training.position, m->sum_count),
                   ENTRY_BYTES_MAX));
+    if (m->training.table_count > 0 && m->training.position.samples > 0)
+        TRY(add_entry(e, "tables", tables_to_json(&m->training), ENTRY_BYTES_MAX));
     if (!model_slots_fit(m))
         TRY(add_entry(e, "slots", json_string(CHECKPOINT_NO_SLOTS), ENTRY_BYTES_MAX));
     if (m->training.tuning)
@@ -497,6 +507,27 @@ static cornu_status read_position(const tensor_file *f, cornu_model *m)
     return CORNU_OK;
 }
 
+/* The tables of metrics in the middle of an epoch. */
+static cornu_status read_tables(const tensor_file *f, cornu_model *m)
+{
+    training_state *t = &m->training;
+    json_t *list;
+    TRY(entry_json(f, "tables", &list));
+    if (t->position.samples == 0 || (!list && t->table_count == 0)) {
+        json_decref(list);
+        return CORNU_OK;
+    }
+    bool fits = json_array_size(list) == (size_t)t->table_count;
+    for (int i = 0; fits && i < t->table_count; i++)
+        fits = exact_from_json(json_array_get(list, (size_t)i), &t->tables[i]);
+    json_decref(list);
+    return fits ? CORNU_OK
+                : status_fail(CORNU_BAD_FILE,
+                              "%s: tables: found none or a damaged one; expected %d numbers as "
+                              "strings, the tables of metrics",
+                              f->path, t->table_count);
+}
+
 static cornu_status read_entries(const tensor_file *f, cornu_model *m)
 {
     TRY(read_classes(f, m));
@@ -504,7 +535,8 @@ static cornu_status read_entries(const tensor_file *f, cornu_model *m)
     TRY(read_data_hint(f, m));
     TRY(read_tuning(f, m));
     TRY(read_features(f, m));
-    return read_position(f, m);
+    TRY(read_position(f, m));
+    return read_tables(f, m);
 }
 
 static cornu_status fail_format(const tensor_file *f, const char *format)

@@ -24,7 +24,7 @@ typedef struct compilation {
     optimizer optimizer;
     model_output outputs[MODEL_ENDS_MAX];
     metric metrics[MODEL_METRICS_MAX];
-    int metric_count, sum_count;
+    int metric_count, sum_count, table_count;
 } compilation;
 
 /* ---- what is given for each output -------------------------------------------------------- */
@@ -180,19 +180,47 @@ static cornu_status read_weights(const cornu_model *m, const doc *d, compilation
 
 /* ---- metrics ------------------------------------------------------------------------------ */
 
+static cornu_status fail_many(const doc *at)
+{
+    return doc_fail(at,
+                    "found more than %d metrics; expected at most that many, of which each "
+                    "of several outputs has one for its loss",
+                    MODEL_METRICS_MAX);
+}
+
+/* A metric of several values, such as an F-score of each label, is as many. */
+static cornu_status add_values(const doc *at, const metric *added, compilation *c)
+{
+    if (added->value_count > MODEL_METRICS_MAX - c->metric_count)
+        return fail_many(at);
+    for (int i = 0; i < added->value_count; i++) {
+        metric *m = &c->metrics[c->metric_count + i];
+        *m = *added;
+        m->index = i;
+        if (added->value_count > 1)
+            metric_show_index(m);
+    }
+    c->metric_count += added->value_count;
+    return CORNU_OK;
+}
+
 static cornu_status add_metric(const doc *at, const metric *added, compilation *c)
 {
-    if (c->sum_count + metric_sum_count(added) > MODEL_METRICS_MAX)
+    const int64_t numbers = metric_table_count(added);
+    metric m = *added;
+    if (c->sum_count + metric_sum_count(&m) > MODEL_METRICS_MAX)
+        return fail_many(at);
+    if (c->table_count + numbers > TALLY_NUMBERS_MAX)
         return doc_fail(at,
-                        "found more than %d metrics; expected at most that many, of which each "
-                        "of several outputs has one for its loss",
-                        MODEL_METRICS_MAX);
-    c->metrics[c->metric_count] = *added;
-    c->metrics[c->metric_count].slot = c->sum_count;
-    c->sum_count += metric_sum_count(added);
-    metric_show_number(&c->metrics[c->metric_count], c->metrics, c->metric_count);
-    c->metric_count++;
-    return CORNU_OK;
+                        "found tables of %lld numbers for this metric and those before it; "
+                        "expected at most %d",
+                        (long long)(c->table_count + numbers), TALLY_NUMBERS_MAX);
+    m.slot = c->sum_count;
+    m.table = c->table_count;
+    c->sum_count += metric_sum_count(&m);
+    c->table_count += (int)numbers;
+    metric_show_number(&m, c->metrics, c->metric_count);
+    return add_values(at, &m, c);
 }
 
 static cornu_status read_metric(const cornu_model *m, const doc *at, int output, compilation *c)
@@ -202,7 +230,7 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
     target_kind *target = &c->outputs[output].target;
     if (*target == TARGET_NONE) /* without a loss the first metric says what they are */
         *target = metric_wants_classes(at) ? TARGET_CLASSES : TARGET_VALUES;
-    TRY(metric_read(at, s->dim[s->rank - 1], *target == TARGET_CLASSES, &added));
+    TRY(metric_read(at, s, *target == TARGET_CLASSES, &added));
     added.output = output;
     if (m->output_count > 1)
         metric_show_output(&added, model_output_name(m, output));
@@ -274,14 +302,18 @@ static cornu_status read_goals(const cornu_model *m, const doc *section, compila
     return status;
 }
 
-/* The losses belong to the model from now on. */
-static void take_goals(cornu_model *m, const compilation *c)
+/* The losses belong to the model from now on, or to nobody where it fails. */
+static cornu_status take_goals(cornu_model *m, compilation *c)
 {
-    model_outputs_free(m->outputs, m->output_count);
+    cornu_status status = training_state_start_tables(&m->training, c->table_count);
+    model_outputs_free(status == CORNU_OK ? m->outputs : c->outputs, m->output_count);
+    TRY(status);
     memcpy(m->outputs, c->outputs, (size_t)m->output_count * sizeof *m->outputs);
     memcpy(m->metrics, c->metrics, sizeof c->metrics);
     m->metric_count = c->metric_count;
     m->sum_count = c->sum_count;
+    m->table_count = c->table_count;
+    return CORNU_OK;
 }
 
 /* ---- the section -------------------------------------------------------------------------- */
@@ -320,7 +352,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     model_drop_slots(m);
     m->compiled = false;
     m->optimizer = c.optimizer;
-    take_goals(m, &c);
+    TRY_GOTO(take_goals(m, &c));
     TRY_GOTO(model_take_trainable(m));
     m->has_trained = false;
     m->training.position = position_start(m->training.position.seed);
@@ -342,7 +374,7 @@ cornu_status model_change_loss(cornu_model *m, const doc *section)
     if (!doc_get(section, "loss"))
         return doc_fail(section, "loss is missing; a model needs it");
     TRY(read_goals(m, section, &c));
-    take_goals(m, &c);
+    TRY(take_goals(m, &c));
     if (!m->live) {
         TRY(model_take_trainable(m));
         m->has_trained = false;
@@ -362,7 +394,7 @@ static json_t *metrics_to_json(const cornu_model *m, int output)
     json_t *list = json_array();
     for (int i = 0; list && i < m->metric_count; i++) {
         const metric *of = &m->metrics[i];
-        if (of->output != output || of->of_loss)
+        if (of->output != output || of->of_loss || of->index > 0)
             continue;
         if (json_array_append_new(list, metric_to_json(of)) != 0) {
             json_decref(list);

@@ -5,6 +5,8 @@
 
 #include "base/doc.h"
 #include "model/kinds.h"
+#include "model/number_list.h"
+#include "model/shape.h"
 
 /* ---- optimizers and learning rates ------------------------------------------------------ */
 
@@ -138,11 +140,35 @@ typedef enum metric_value_kind {
     METRIC_VALUE_MEAN,
     METRIC_VALUE_ROOT,
     METRIC_VALUE_NEGATIVE,
-    METRIC_VALUE_COUNT, /* this and those after it: sums of whole numbers */
-    METRIC_VALUE_SHARE
+    METRIC_VALUE_COUNT, /* this and the next: sums of whole numbers */
+    METRIC_VALUE_SHARE,
+    METRIC_VALUE_AUC, /* this and those after it: of tables */
+    METRIC_VALUE_SENSITIVITY_AT_SPECIFICITY,
+    METRIC_VALUE_SPECIFICITY_AT_SENSITIVITY,
+    METRIC_VALUE_PRECISION_AT_RECALL,
+    METRIC_VALUE_RECALL_AT_PRECISION,
+    METRIC_VALUE_F_BETA,
+    METRIC_VALUE_IOU,
+    METRIC_VALUE_R2
 } metric_value_kind;
 
 enum { METRIC_SUMS_MAX = 2 };
+
+/* What the elements or rows of an output count, in a table of planes of so many buckets each. */
+typedef struct tally_spec {
+    tally_kind kind;    /* tallies.def */
+    int planes;         /* the kind's: numbers that are added */
+    bool of_rows;       /* a row counts once, not each of its elements */
+    int64_t buckets;    /* of each plane */
+    int64_t k;          /* classes; or so many outputs of a row are above thresholds (0: all); or
+                           whether a label is there where its output is the largest */
+    int64_t column;     /* the only one that counts; -1: all do */
+    bool by_column;     /* each has buckets of its own */
+    bool whole_weights; /* weights of samples count without their fractions */
+    float reals[ROW_REALS]; /* the rule's numbers */
+} tally_spec;
+
+enum { TALLY_NUMBERS_MAX = 1 << 17 }; /* in all tables of a model */
 
 /* A number of the epoch's samples so far, computed from sums over their rows. */
 typedef struct metric_kind {
@@ -159,26 +185,66 @@ typedef struct metric_kind {
 enum { METRIC_NAME_SIZE = 64, METRIC_SHOWN_SIZE = 288 };
 
 typedef struct metric {
-    metric_id id;     /* unless of_loss */
-    int output;       /* of the model */
-    bool of_loss;     /* the loss of the output itself, which the user did not ask for by name */
-    int slot;         /* of its first sum among those of the model's metrics */
-    int64_t k;        /* top-k; of counts the class alone that they are of, -1: all */
-    double threshold; /* of binary accuracy and counts; -INFINITY: the usual one */
+    metric_id id; /* unless of_loss */
+    int output;   /* of the model */
+    bool of_loss; /* the loss of the output itself, which the user did not ask for by name */
+    int slot;     /* of its first sum among those of the model's metrics */
+    int table;    /* its first number in the tables of the model's metrics; or -1 */
+    int index, value_count; /* which of its values; a further one has the first one's table */
+    int64_t columns;        /* of the output */
+    int64_t k;              /* top-k; 0: none */
+    int64_t class_id;       /* the only class that counts; -1: all do */
+    double threshold; /* of binary accuracy, F-scores (-INFINITY: the largest) and binary IoU */
     loss options;     /* of a metric that is a loss's */
-    bool is_accuracy; /* the user wrote "accuracy" or "acc", and sees that name */
+    number_list thresholds;    /* count -1: the usual one */
+    number_list label_weights; /* count -1: none */
+    number_list classes;       /* target_class_ids */
+    int64_t num_thresholds, num_labels, class_count, ignore_class, regressors;
+    int curve, summation, average; /* metric_curve, ...; METRIC_EACH: a value for each column */
+    double at, beta;               /* at: the specificity, recall, ... that is wanted */
+    bool multi_label, from_logits, sparse_true, sparse_found;
+    bool is_accuracy;              /* the user wrote "accuracy" or "acc", and sees that name */
     char name[METRIC_NAME_SIZE];   /* the user's own name for it; "": none */
     char shown[METRIC_SHOWN_SIZE]; /* OUTPUT_name of several outputs, name_1 of a further one; else
                                       "" */
 } metric;
 
+/* The options of AUC; what becomes of the values of columns (of F-scores, and of R2). */
+typedef enum metric_curve { METRIC_ROC, METRIC_PR, METRIC_PRGAIN } metric_curve;
+typedef enum metric_summation {
+    METRIC_INTERPOLATION,
+    METRIC_MINORING,
+    METRIC_MAJORING
+} metric_summation;
+enum { METRIC_EACH = -1 };
+typedef enum metric_average { METRIC_MICRO, METRIC_MACRO, METRIC_WEIGHTED } metric_average;
+typedef enum metric_aggregation { METRIC_UNIFORM, METRIC_BY_VARIANCE } metric_aggregation;
+
 const metric_kind *metric_kind_of(metric_id id);
 /* The number of sums that a metric is made of. */
 int metric_sum_count(const metric *m);
+/* Does it take class numbers as targets? */
+bool metric_takes_classes(const metric *m);
 /* The threshold that outputs must be above. */
 double metric_threshold(const metric *m);
-/* A metric's value from its sums over so many samples. */
-double metric_value(const metric *m, const double *sums, int64_t samples);
+/* A metric's value from its sums over so many samples, or from all tables' numbers. */
+double metric_value(const metric *m, const double *sums, const double *tables, int64_t samples);
+
+/* ---- metric_tables.c: metrics that are made of a table */
+
+bool metric_has_table(const metric *m);
+/* Set the number of its values, and check what it needs of the output's shape. */
+cornu_status metric_check_table(const doc *at, const shape *output, metric *m);
+/* What is counted for it. */
+tally_spec metric_tally(const metric *m);
+/* Numbers of its table. */
+int64_t metric_table_count(const metric *m);
+/* The thresholds of TALLY_LIMITS, rising: at most METRIC_LIMITS_MAX; returns how many. */
+enum { METRIC_LIMITS_MAX = NUMBER_LIST_MAX + 2 };
+int metric_limits(const metric *m, float limits[METRIC_LIMITS_MAX]);
+/* Its value from its own table, over so many samples. */
+double metric_table_value(const metric *m, const double *table, int64_t samples);
+
 /* The name in progress lines and logs: the user's, or "accuracy" where the user wrote that; of
    several outputs with the output's before it, of several of the same name with a number. */
 const char *metric_name(const metric *m);
@@ -187,12 +253,14 @@ metric metric_of_loss(int output);
 bool metric_less_is_better(const metric *m);
 /* Set the shown name of a metric of a model of several outputs. */
 void metric_show_output(metric *m, const char *output);
+/* Set the shown name of one of several values of a metric: NAME[0], NAME[1], ... */
+void metric_show_index(metric *m);
 /* Set the shown name of a further metric of the name that is shown now: NAME_1, NAME_2, ... until
    `others` have no such name. */
 void metric_show_number(metric *m, const metric *others, int count);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
-   number of outputs and whether the loss is sparse, as Keras chooses. */
-cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out);
+   number of outputs and whether the loss is sparse, as Keras chooses. `output`: its shape. */
+cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, metric *out);
 /* Does the metric that is written there take class numbers? False for "accuracy", which may. */
 bool metric_wants_classes(const doc *d);
 json_t *metric_to_json(const metric *m);

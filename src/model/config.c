@@ -339,11 +339,18 @@ static cornu_status read_axes(const config_field *f, const doc *d, void *out)
 static cornu_status read_numbers(const config_field *f, const doc *d, void *out)
 {
     number_list *list = out;
-    if (d->type != DOC_LIST || d->count > CONFIG_NUMBERS_MAX)
-        return doc_fail_found(d, "a list of at most 33 numbers");
-    list->count = d->count;
-    for (int i = 0; i < d->count; i++)
-        TRY(read_real(f, d->items[i], &list->value[i]));
+    const bool one = (f->flags & CONFIG_LONE) && d->type != DOC_LIST,
+               whole = f->flags & CONFIG_WHOLE;
+    if ((d->type != DOC_LIST && !one) || d->count > NUMBER_LIST_MAX)
+        return doc_fail_found(d, one ? "a number, or a list of at most 33"
+                                     : "a list of at most 33 numbers");
+    *list = (number_list){.count = one ? 1 : d->count, .one = one};
+    for (int i = 0; i < list->count; i++) {
+        const doc *item = one ? d : d->items[i];
+        TRY(read_real(f, item, &list->value[i]));
+        if (whole && item->type != DOC_INT)
+            return doc_fail_found(item, "a whole number");
+    }
     return CORNU_OK;
 }
 
@@ -517,6 +524,10 @@ static void store_none(const config_field *f, void *out)
         *(int_list *)out = (int_list){.count = -1};
     else if (f->type == CONFIG_RANGE)
         *(real_range *)out = (real_range){.count = 0};
+    else if (f->type == CONFIG_NUMBERS)
+        *(number_list *)out = (number_list){.count = -1};
+    else if (f->type == CONFIG_CHOICE)
+        *(int *)out = (int)f->none;
     else if (f->type == CONFIG_ARRAY)
         number_array_free(out);
     else if (f->type == CONFIG_STRING)
@@ -627,11 +638,16 @@ static json_t *activation_to_json(const activation *a)
                                json_pack("{s:f}", leaky ? "negative_slope" : "alpha", alpha));
 }
 
-static json_t *numbers_to_json(const number_list *list)
+static json_t *number_to_json(double value, bool whole)
 {
-    json_t *out = json_array();
-    for (int i = 0; out && i < list->count; i++)
-        json_array_append_new(out, json_real(list->value[i]));
+    return whole ? json_integer((json_int_t)value) : json_real(value);
+}
+
+static json_t *numbers_to_json(const number_list *list, bool whole)
+{
+    json_t *out = list->one ? number_to_json(list->value[0], whole) : json_array();
+    for (int i = 0; out && !list->one && i < list->count; i++)
+        json_array_append_new(out, number_to_json(list->value[i], whole));
     return out;
 }
 
@@ -681,6 +697,10 @@ static bool is_none(const config_field *f, const void *value)
         return ((const int_list *)value)->count < 0;
     case CONFIG_RANGE:
         return ((const real_range *)value)->count == 0;
+    case CONFIG_NUMBERS:
+        return ((const number_list *)value)->count < 0;
+    case CONFIG_CHOICE:
+        return *(const int *)value == (int)f->none;
     case CONFIG_ARRAY:
         return !((const number_array *)value)->values;
     case CONFIG_STRING:
@@ -724,7 +744,7 @@ static json_t *value_to_json(const config_field *f, const void *value)
     case CONFIG_BATCH_SHAPE:
         return shape_to_json(value, f->type == CONFIG_BATCH_SHAPE);
     case CONFIG_NUMBERS:
-        return numbers_to_json(value);
+        return numbers_to_json(value, f->flags & CONFIG_WHOLE);
     case CONFIG_RANGE:
         return range_to_json(value);
     case CONFIG_INTERVAL:

@@ -11,6 +11,7 @@
 #include "model/index_key.h"
 #include "model/initializers.h"
 #include "model/number_array.h"
+#include "model/number_list.h"
 #include "model/regularizers.h"
 
 typedef enum config_type {
@@ -50,14 +51,10 @@ enum {
     CONFIG_BELOW = 8,     /* must be less than `maximum`, not equal */
     CONFIG_ALIAS = 16,    /* another spelling: read, never written, not listed in messages */
     CONFIG_ARGUMENT = 32, /* Keras has it in the call, not in the configuration */
-    CONFIG_OPEN = 64      /* null is a dimension of a shape: any size, stored as 0 */
+    CONFIG_OPEN = 64,     /* null is a dimension of a shape: any size, stored as 0 */
+    CONFIG_LONE = 128,    /* of numbers: one without a list is a list of one */
+    CONFIG_WHOLE = 256    /* of numbers: whole ones */
 };
-
-enum { CONFIG_NUMBERS_MAX = 33 };
-typedef struct number_list {
-    int count;
-    double value[CONFIG_NUMBERS_MAX];
-} number_list;
 
 typedef struct real_range {
     int count; /* of numbers: 1 or 2; 0: null */

@@ -1,5 +1,5 @@
-/* The rows of activations.def, binaries.def, losses.def and metrics.def as numbers: for C, and for
-   the devices' kernels, which may be CUDA C++ or OpenCL C. */
+/* The rows of activations.def, binaries.def, losses.def, metrics.def and tallies.def as numbers:
+   for C, and for the devices' kernels, which may be CUDA C++ or OpenCL C. */
 #ifndef MODEL_KINDS_H
 #define MODEL_KINDS_H
 
@@ -40,9 +40,16 @@ typedef enum row_sum {
 typedef enum metric_id {
 #define METRIC(id, ...) METRIC_##id,
 #define METRIC_OF_LOSS(id, ...) METRIC_##id,
+#define METRIC_OF_TABLE(id, ...) METRIC_##id,
 #include "model/metrics.def"
     METRIC_COUNT
 } metric_id;
+
+typedef enum tally_kind {
+#define TALLY(id, ...) TALLY_##id,
+#include "model/tallies.def"
+    TALLY_COUNT
+} tally_kind;
 
 enum { ROW_REALS = 3 /* numbers among the options of a loss or metric */ };
 

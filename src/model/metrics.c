@@ -6,32 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
-static const metric_kind kinds[] = {
-#define METRIC(id, name, class_name, sparse, options, value, sum, second) \
-    {name,                                                                \
-     class_name,                                                          \
-     sparse,                                                              \
-     false,                                                               \
-     LOSS_COUNT,                                                          \
-     METRIC_VALUE_##value,                                                \
-     SUM_##second == SUM_NONE ? 1 : 2,                                    \
-     {SUM_##sum, SUM_##second}},
-#define METRIC_OF_LOSS(id, name, class_name, sparse, options, value, loss) \
-    {name, class_name, sparse, true, LOSS_##loss, METRIC_VALUE_##value, 1, {SUM_NONE, SUM_NONE}},
-#include "model/metrics.def"
-};
-
-const metric_kind *metric_kind_of(metric_id id)
-{
-    return &kinds[id];
-}
-
 static const char *bare_name(const metric *m)
 {
     return m->of_loss       ? "loss"
            : *m->name       ? m->name
            : m->is_accuracy ? "accuracy"
-                            : kinds[m->id].name;
+                            : metric_kind_of(m->id)->name;
 }
 
 const char *metric_name(const metric *m)
@@ -44,10 +24,25 @@ void metric_show_output(metric *m, const char *output)
     snprintf(m->shown, sizeof m->shown, "%s_%s", output, bare_name(m));
 }
 
+void metric_show_index(metric *m)
+{
+    char name[METRIC_SHOWN_SIZE];
+    snprintf(name, sizeof name, "%s", metric_name(m));
+    snprintf(m->shown, sizeof m->shown, "%.270s[%d]", name, m->index);
+}
+
+/* Is it the metric's name, but for the [0] of one of its values? */
+static bool is_name_of(const char *name, const metric *m)
+{
+    const char *other = metric_name(m), *end = m->value_count > 1 ? strrchr(other, '[') : NULL;
+    const size_t length = end ? (size_t)(end - other) : strlen(other);
+    return strlen(name) == length && memcmp(name, other, length) == 0;
+}
+
 static bool is_taken(const char *name, const metric *others, int count)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(name, metric_name(&others[i])) == 0)
+        if (is_name_of(name, &others[i]))
             return true;
     return false;
 }
@@ -64,9 +59,12 @@ void metric_show_number(metric *m, const metric *others, int count)
 
 #define COMMON OPTION_ELSEWHERE("name"), OPTION_DTYPE
 #define K OPTION_AS("k", INT, metric, k, .fallback = "5", .minimum = 1, .maximum = 1e9)
-#define THRESHOLDS                                                                                 \
-    OPTION_AS("thresholds", REAL, metric, threshold, .fallback = "null", .flags = CONFIG_NULLABLE, \
-              .none = -INFINITY)
+#define THRESHOLDS                                                        \
+    OPTION(NUMBERS, metric, thresholds, .fallback = "null", .maximum = 1, \
+           .flags = CONFIG_NULLABLE | CONFIG_LONE)
+#define CLASS_ID                                                                            \
+    OPTION(INT, metric, class_id, .fallback = "null", .flags = CONFIG_NULLABLE, .none = -1, \
+           .maximum = 1e9)
 #define LOGITS OPTION_AS("from_logits", BOOL, metric, options.from_logits, .fallback = "false")
 #define SMOOTHING                                                                        \
     OPTION_AS("label_smoothing", REAL, metric, options.label_smoothing, .fallback = "0", \
@@ -99,9 +97,101 @@ static const config_field sparse_k_fields[] = {
 static const config_field counts_fields[] = {THRESHOLDS, COMMON, OPTIONS_END};
 static const config_field share_fields[] = {
     THRESHOLDS,
-    OPTION_NEUTRAL("top_k", "null"),
-    OPTION_AS("class_id", INT, metric, k, .fallback = "null", .flags = CONFIG_NULLABLE, .none = -1,
+    OPTION_AS("top_k", INT, metric, k, .fallback = "null", .flags = CONFIG_NULLABLE, .minimum = 1,
               .maximum = 1e9),
+    CLASS_ID,
+    COMMON,
+    OPTIONS_END,
+};
+#define NUM_THRESHOLDS(least) \
+    OPTION(INT, metric, num_thresholds, .fallback = "200", .minimum = least, .maximum = 1e6)
+static const config_field auc_fields[] = {
+    NUM_THRESHOLDS(2),
+    OPTION(CHOICE, metric, curve, .fallback = "ROC", .choices = "ROC|PR|PRGAIN|roc|pr|prgain"),
+    OPTION_AS("summation_method", CHOICE, metric, summation, .fallback = "interpolation",
+              .choices = "interpolation|minoring|majoring|Interpolation|Minoring|Majoring"),
+    COMMON,
+    OPTION(NUMBERS, metric, thresholds, .fallback = "null", .flags = CONFIG_NULLABLE),
+    OPTION(BOOL, metric, multi_label, .fallback = "false"),
+    OPTION(INT, metric, num_labels, .fallback = "null", .flags = CONFIG_NULLABLE, .minimum = 1,
+           .maximum = 1e9),
+    OPTION(NUMBERS, metric, label_weights, .fallback = "null", .flags = CONFIG_NULLABLE),
+    OPTION(BOOL, metric, from_logits, .fallback = "false"),
+    OPTIONS_END,
+};
+#define AT(key) \
+    OPTION_AS(key, REAL, metric, at, .minimum = 0, .maximum = 1, .flags = CONFIG_REQUIRED)
+static const config_field specificity_fields[] = {
+    AT("specificity"), NUM_THRESHOLDS(1), CLASS_ID, COMMON, OPTIONS_END,
+};
+static const config_field sensitivity_fields[] = {
+    AT("sensitivity"), NUM_THRESHOLDS(1), CLASS_ID, COMMON, OPTIONS_END,
+};
+static const config_field recall_fields[] = {
+    AT("recall"), NUM_THRESHOLDS(1), CLASS_ID, COMMON, OPTIONS_END,
+};
+static const config_field precision_fields[] = {
+    AT("precision"), NUM_THRESHOLDS(1), CLASS_ID, COMMON, OPTIONS_END,
+};
+#define AVERAGE                                                                            \
+    OPTION(CHOICE, metric, average, .fallback = "null", .choices = "micro|macro|weighted", \
+           .flags = CONFIG_NULLABLE, .none = METRIC_EACH)
+#define LABEL_THRESHOLD                                               \
+    OPTION(REAL, metric, threshold, .fallback = "null", .maximum = 1, \
+           .flags = CONFIG_NULLABLE | CONFIG_ABOVE, .none = -INFINITY)
+static const config_field f1_fields[] = {AVERAGE, LABEL_THRESHOLD, COMMON, OPTIONS_END};
+static const config_field fbeta_fields[] = {
+    AVERAGE,
+    OPTION(REAL, metric, beta, .fallback = "1.0", .maximum = 1e9, .flags = CONFIG_ABOVE),
+    LABEL_THRESHOLD,
+    COMMON,
+    OPTIONS_END,
+};
+#define CLASSES                                                                       \
+    OPTION_AS("num_classes", INT, metric, class_count, .minimum = 1, .maximum = 1024, \
+              .flags = CONFIG_REQUIRED)
+#define TARGET_CLASSES(...) \
+    OPTION_AS("target_class_ids", NUMBERS, metric, classes, .maximum = 1e9, __VA_ARGS__)
+/* Keras counts in whole numbers, and says "int". */
+#define IOU_KEYS                                                                        \
+    OPTION_ELSEWHERE("name"), OPTION_IGNORED("dtype"),                                  \
+        OPTION(INT, metric, ignore_class, .fallback = "null", .flags = CONFIG_NULLABLE, \
+               .none = -1)
+#define SPARSE_TRUE OPTION_AS("sparse_y_true", BOOL, metric, sparse_true, .fallback = "true")
+#define SPARSE_FOUND(usual) \
+    OPTION_AS("sparse_y_pred", BOOL, metric, sparse_found, .fallback = usual)
+static const config_field iou_fields[] = {
+    CLASSES,
+    TARGET_CLASSES(.flags = CONFIG_REQUIRED | CONFIG_WHOLE),
+    IOU_KEYS,
+    SPARSE_TRUE,
+    SPARSE_FOUND("true"),
+    LAST_AXIS,
+    OPTIONS_END,
+};
+static const config_field binary_iou_fields[] = {
+    TARGET_CLASSES(.fallback = "[0, 1]", .flags = CONFIG_WHOLE),
+    OPTION(REAL, metric, threshold, .fallback = "0.5"),
+    OPTION_ELSEWHERE("name"),
+    OPTION_IGNORED("dtype"),
+    OPTIONS_END,
+};
+static const config_field mean_iou_fields[] = {
+    CLASSES, IOU_KEYS, SPARSE_TRUE, SPARSE_FOUND("true"), LAST_AXIS, OPTIONS_END,
+};
+static const config_field one_hot_iou_fields[] = {
+    CLASSES,   TARGET_CLASSES(.flags = CONFIG_REQUIRED | CONFIG_WHOLE),
+    IOU_KEYS,  SPARSE_FOUND("false"),
+    LAST_AXIS, OPTIONS_END,
+};
+static const config_field one_hot_mean_iou_fields[] = {
+    CLASSES, IOU_KEYS, SPARSE_FOUND("false"), LAST_AXIS, OPTIONS_END,
+};
+static const config_field r2_fields[] = {
+    OPTION_AS("class_aggregation", CHOICE, metric, average, .fallback = "uniform_average",
+              .choices = "uniform_average|variance_weighted_average", .flags = CONFIG_NULLABLE,
+              .none = METRIC_EACH),
+    OPTION_AS("num_regressors", INT, metric, regressors, .fallback = "0", .maximum = 1e9),
     COMMON,
     OPTIONS_END,
 };
@@ -124,6 +214,7 @@ static const config_field *fields_of(metric_id id)
     static const config_field *const fields[METRIC_COUNT] = {
 #define METRIC(id, name, class_name, sparse, options, ...) [METRIC_##id] = options##_fields,
 #define METRIC_OF_LOSS(id, name, class_name, sparse, options, ...) [METRIC_##id] = options##_fields,
+#define METRIC_OF_TABLE(id, name, class_name, options, ...) [METRIC_##id] = options##_fields,
 #include "model/metrics.def"
     };
     return fields[id];
@@ -159,40 +250,65 @@ static bool is_snake_case(const char *name, const char *class_name)
 static bool find(const char *name, metric_id *id)
 {
     for (int i = 0; i < METRIC_COUNT; i++)
-        if (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
-            is_snake_case(name, kinds[i].class_name) || is_name_of_loss(name, &kinds[i])) {
+        if (strcmp(metric_kind_of((metric_id)i)->class_name, name) == 0 ||
+            strcmp(metric_kind_of((metric_id)i)->name, name) == 0 ||
+            is_snake_case(name, metric_kind_of((metric_id)i)->class_name) ||
+            is_name_of_loss(name, metric_kind_of((metric_id)i))) {
             *id = (metric_id)i;
             return true;
         }
     return false;
 }
 
+static const metric usual = {.table = -1,
+                             .value_count = 1,
+                             .class_id = -1,
+                             .beta = 1,
+                             .thresholds.count = -1,
+                             .label_weights.count = -1};
+
 metric metric_of_loss(int output)
 {
-    return (metric){.output = output, .of_loss = true};
+    metric m = usual;
+    m.output = output;
+    m.of_loss = true;
+    return m;
 }
 
 bool metric_less_is_better(const metric *m)
 {
-    const metric_kind *k = &kinds[m->id];
+    const metric_kind *k = metric_kind_of(m->id);
     return m->of_loss || (k->of_loss && k->value != METRIC_VALUE_NEGATIVE) ||
            m->id == METRIC_FALSE_POSITIVES || m->id == METRIC_FALSE_NEGATIVES;
 }
 
 double metric_threshold(const metric *m)
 {
-    return isinf(m->threshold) ? 0.5 : m->threshold;
+    const metric_value_kind value = metric_kind_of(m->id)->value;
+    if (value != METRIC_VALUE_COUNT && value != METRIC_VALUE_SHARE)
+        return m->threshold;
+    return m->thresholds.count == 1 ? m->thresholds.value[0] : 0.5;
 }
 
 int metric_sum_count(const metric *m)
 {
-    return m->of_loss ? 1 : kinds[m->id].sum_count;
+    return m->of_loss ? 1 : metric_has_table(m) ? 0 : metric_kind_of(m->id)->sum_count;
 }
 
-double metric_value(const metric *m, const double *sums, int64_t samples)
+bool metric_takes_classes(const metric *m)
 {
-    const double mean = sums[0] / (double)samples;
-    switch (m->of_loss ? METRIC_VALUE_MEAN : kinds[m->id].value) {
+    const bool sparse_iou =
+        metric_kind_of(m->id)->value == METRIC_VALUE_IOU && m->sparse_true && !m->sparse_found;
+    return metric_kind_of(m->id)->sparse || sparse_iou;
+}
+
+double metric_value(const metric *m, const double *sums, const double *tables, int64_t samples)
+{
+    if (metric_has_table(m))
+        return metric_table_value(m, tables + m->table, samples);
+    const double mean = sums[m->slot] / (double)samples;
+    sums += m->slot;
+    switch (m->of_loss ? METRIC_VALUE_MEAN : metric_kind_of(m->id)->value) {
     case METRIC_VALUE_MEAN:
         break;
     case METRIC_VALUE_ROOT:
@@ -203,6 +319,8 @@ double metric_value(const metric *m, const double *sums, int64_t samples)
         return sums[0];
     case METRIC_VALUE_SHARE: /* 0 of 0 is 0, as Keras has it */
         return sums[0] + sums[1] > 0 ? sums[0] / (sums[0] + sums[1]) : 0;
+    default: /* those of tables */
+        break;
     }
     return mean;
 }
@@ -215,12 +333,13 @@ static metric_id accuracy_id(int64_t outputs, bool sparse_loss)
     return outputs == 1 ? METRIC_BINARY_ACCURACY : METRIC_CATEGORICAL_ACCURACY;
 }
 
-static cornu_status check_targets(const doc *d, metric_id id, bool sparse_loss)
+static cornu_status check_targets(const doc *d, const metric *m, bool sparse_loss)
 {
-    if (kinds[id].sparse == sparse_loss)
+    if (metric_takes_classes(m) == sparse_loss)
         return CORNU_OK;
     return doc_fail(d, "%s wants %s as targets, but the output's are %s; expected %s",
-                    kinds[id].name, sparse_loss ? "one value per output" : "class numbers",
+                    metric_kind_of(m->id)->name,
+                    sparse_loss ? "one value per output" : "class numbers",
                     sparse_loss ? "class numbers" : "one value per output",
                     sparse_loss ? "a sparse metric (or \"accuracy\")"
                                 : "a metric that is not sparse (or \"accuracy\")");
@@ -255,43 +374,53 @@ static cornu_status read_name(const doc *options, metric *out)
     return CORNU_OK;
 }
 
-cornu_status metric_read(const doc *d, int64_t outputs, bool sparse_loss, metric *out)
+/* The metric that a name and options say, but for its name and what depends on the output. */
+static cornu_status read_options(const doc *d, const doc *options, metric *m)
+{
+    const config_field *fields = fields_of(m->id);
+    TRY(config_check_keys(metric_kind_of(m->id)->name, options, fields, NULL));
+    TRY(config_read(metric_kind_of(m->id)->name, d, options, fields, m));
+    m->options.id = metric_kind_of(m->id)->loss;
+    m->curve %= METRIC_PRGAIN + 1; /* their other spellings */
+    m->summation %= METRIC_MAJORING + 1;
+    return CORNU_OK;
+}
+
+cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, metric *out)
 {
     const char *name;
     const doc *options;
     TRY(name_split(d, "a metric", &name, &options));
-    *out = (metric){.k = -1};
+    *out = usual;
+    out->columns = output->dim[output->rank - 1];
     if (strcasecmp(name, "accuracy") == 0 || strcasecmp(name, "acc") == 0) {
-        out->id = accuracy_id(outputs, sparse_loss);
+        out->id = accuracy_id(out->columns, sparse_loss);
         out->is_accuracy = true;
     } else if (!find(name, &out->id)) {
         const char *names[METRIC_COUNT + 1] = {"accuracy"};
         for (int i = 0; i < METRIC_COUNT; i++)
-            names[i + 1] = kinds[i].name;
+            names[i + 1] = metric_kind_of((metric_id)i)->name;
         return name_fail(d, "metric", name, names, METRIC_COUNT + 1);
     }
-    const char *usual = out->is_accuracy ? "accuracy" : kinds[out->id].name;
-    if (d->type == DOC_STRING && strcmp(name, usual) != 0)
+    const char *known = out->is_accuracy ? "accuracy" : metric_kind_of(out->id)->name;
+    if (d->type == DOC_STRING && strcmp(name, known) != 0)
         strcpy(out->name, name); /* Keras shows the name as written; a row's name is short enough */
-    TRY(check_targets(d, out->id, sparse_loss));
-    const config_field *fields = fields_of(out->id);
-    TRY(config_check_keys(kinds[out->id].name, options, fields, NULL));
+    TRY(read_options(d, options, out));
     TRY(read_name(options, out));
-    TRY(config_read(kinds[out->id].name, d, options, fields, out));
-    out->options.id = kinds[out->id].loss;
-    if (fields == share_fields && out->k >= outputs)
+    TRY(check_targets(d, out, sparse_loss));
+    if (out->class_id >= out->columns)
         return doc_fail(doc_get(options, "class_id"), "found %lld; expected 0 to %lld, or null",
-                        (long long)out->k, (long long)outputs - 1);
-    return CORNU_OK;
+                        (long long)out->class_id, (long long)out->columns - 1);
+    return metric_check_table(d, output, out);
 }
 
 bool metric_wants_classes(const doc *d)
 {
     const char *name;
     const doc *options;
-    metric_id id;
-    return name_split(d, "a metric", &name, &options) == CORNU_OK && find(name, &id) &&
-           kinds[id].sparse;
+    metric m = usual;
+    return name_split(d, "a metric", &name, &options) == CORNU_OK && find(name, &m.id) &&
+           read_options(d, options, &m) == CORNU_OK && metric_takes_classes(&m);
 }
 
 json_t *metric_to_json(const metric *m)
@@ -303,14 +432,15 @@ json_t *metric_to_json(const metric *m)
         json_decref(config);
         return NULL;
     }
-    return config_keras_object("keras.metrics", kinds[m->id].class_name, config);
+    return config_keras_object("keras.metrics", metric_kind_of(m->id)->class_name, config);
 }
 
 json_t *metric_table(void)
 {
     json_t *list = json_array();
     for (int i = 0; i < METRIC_COUNT; i++)
-        json_array_append_new(list, config_row(kinds[i].class_name, kinds[i].name,
+        json_array_append_new(list, config_row(metric_kind_of((metric_id)i)->class_name,
+                                               metric_kind_of((metric_id)i)->name,
                                                config_describe(fields_of((metric_id)i))));
     return list;
 }

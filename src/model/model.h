@@ -174,6 +174,7 @@ struct cornu_model {
     metric metrics[MODEL_METRICS_MAX]; /* of several outputs the loss of each, in their order; then
                                           what the user asked for */
     int metric_count, sum_count;       /* sums: of all metrics */
+    int table_count;                   /* numbers in the tables of all metrics */
     char **class_names;                /* or NULL */
     int class_count;
     doc *recipe;           /* whole document, or NULL; data and fit sections live in it */

@@ -73,6 +73,7 @@ cornu_status model_initialize(cornu_model *m, uint64_t seed)
     }
     m->initialized = true;
     m->training.position = position_start(seed);
+    training_state_clear_tables(&m->training);
     training_state_forget_callbacks(&m->training);
     return CORNU_OK;
 }
@@ -129,9 +130,27 @@ void training_state_forget_callbacks(training_state *t)
     t->best_weights = NULL;
 }
 
+cornu_status training_state_start_tables(training_state *t, int count)
+{
+    double *tables = NULL;
+    if (count > 0)
+        TRY(memory_new((size_t)count, sizeof *tables, "tables of metrics", &tables));
+    free(t->tables);
+    t->tables = tables;
+    t->table_count = count;
+    return CORNU_OK;
+}
+
+void training_state_clear_tables(training_state *t)
+{
+    if (t->tables)
+        memset(t->tables, 0, (size_t)t->table_count * sizeof *t->tables);
+}
+
 void training_state_free(training_state *t)
 {
     training_state_forget_callbacks(t);
+    free(t->tables);
     free(t->data_name);
     free(t->data_path);
     free(t->tuning);

@@ -89,6 +89,8 @@ typedef struct feature_statistics {
 
 typedef struct training_state {
     position position;
+    double *tables; /* running sums of the current epoch: the tables of metrics */
+    int table_count;
     feature_statistics features;
     /* The source of the last training samples, as a hint: a named set or NULL, and the absolute
        path of its folder, of a folder of images or of an .npz file, or NULL. */
@@ -106,6 +108,9 @@ typedef struct training_state {
 position position_start(uint64_t seed);
 /* Free the memory that the state points to. */
 void training_state_free(training_state *t);
+/* Room for so many numbers of tables, all 0; and make them 0 again. */
+cornu_status training_state_start_tables(training_state *t, int count);
+void training_state_clear_tables(training_state *t);
 /* Drop the callbacks' state. */
 void training_state_forget_callbacks(training_state *t);
 /* CORNU_UNSUPPORTED where this process does not have the whole of the optimizer's state. */

@@ -89,10 +89,51 @@ void claim_weights(claims *c, const cornu_model *m)
 
 /* ---- votes ------------------------------------------------------------------------------- */
 
+/* Followed by its tables. */
 typedef struct rank_vote {
     int32_t vote;
     step_results results;
 } rank_vote;
+
+cornu_status results_new(const cornu_model *m, step_results *out)
+{
+    *out = (step_results){.table_count = m->table_count};
+    if (m->table_count == 0)
+        return CORNU_OK;
+    return memory_new((size_t)m->table_count, sizeof *out->tables, "tables of metrics",
+                      &out->tables);
+}
+
+void results_free(step_results *r)
+{
+    free(r->tables);
+    *r = (step_results){.samples = 0};
+}
+
+void results_clear(step_results *r)
+{
+    if (r->tables)
+        memset(r->tables, 0, (size_t)r->table_count * sizeof *r->tables);
+    *r = (step_results){.tables = r->tables, .table_count = r->table_count};
+}
+
+static int tables_of_both(const step_results *a, const step_results *b)
+{
+    return a->table_count < b->table_count ? a->table_count : b->table_count;
+}
+
+void results_copy(step_results *to, const step_results *from)
+{
+    const int tables = tables_of_both(to, from);
+    results_clear(to);
+    double *own = to->tables;
+    const int count = to->table_count;
+    *to = *from;
+    to->tables = own;
+    to->table_count = count;
+    if (tables > 0)
+        memcpy(own, from->tables, (size_t)tables * sizeof *own);
+}
 
 void results_add(step_results *to, const step_results *from)
 {
@@ -100,34 +141,61 @@ void results_add(step_results *to, const step_results *from)
     to->loss += from->loss;
     for (int i = 0; i < MODEL_METRICS_MAX; i++)
         to->metrics[i] += from->metrics[i];
+    for (int i = 0; i < tables_of_both(to, from); i++)
+        to->tables[i] += from->tables[i];
     to->gather_seconds += from->gather_seconds;
     to->not_finite = to->not_finite || from->not_finite;
 }
 
+/* Vote number `i` of votes of `size` bytes; its tables are those that follow it. */
+static rank_vote *vote_at(unsigned char *all, size_t size, int i)
+{
+    rank_vote *v = (rank_vote *)(void *)(all + (size_t)i * size);
+    v->results.tables = (double *)(void *)(v + 1);
+    return v;
+}
+
 /* Adds in the order of the tree: neighbours first. */
-static void add_votes(rank_vote *all, int count)
+static void add_votes(unsigned char *all, size_t size, int count)
 {
     for (int distance = 1; distance < count; distance *= 2)
         for (int i = 0; i + distance < count; i += 2 * distance) {
-            results_add(&all[i].results, &all[i + distance].results);
-            if (all[i + distance].vote > all[i].vote)
-                all[i].vote = all[i + distance].vote;
+            rank_vote *to = vote_at(all, size, i), *from = vote_at(all, size, i + distance);
+            results_add(&to->results, &from->results);
+            if (from->vote > to->vote)
+                to->vote = from->vote;
         }
 }
 
-cornu_status vote_share(cornu_ranks *r, shards_vote vote, step_results *results,
+/* own[size]: this rank's vote, all 0. */
+static cornu_status share_votes(cornu_ranks *r, int table_count, step_results *results,
+                                unsigned char *own, size_t size, shards_vote *agreed)
+{
+    unsigned char *all;
+    const int count = cornu_ranks_count(r);
+    rank_vote *mine = vote_at(own, size, 0);
+    mine->vote = *agreed;
+    mine->results.table_count = table_count;
+    if (results)
+        results_copy(&mine->results, results);
+    TRY(memory_new((size_t)count, size, "results of ranks", &all));
+    cornu_status status = ranks_share(r, own, all, size);
+    add_votes(all, size, count);
+    *agreed = (shards_vote)vote_at(all, size, 0)->vote;
+    if (results)
+        results_copy(results, &vote_at(all, size, 0)->results);
+    free(all);
+    return status;
+}
+
+cornu_status vote_share(cornu_ranks *r, shards_vote vote, int table_count, step_results *results,
                         shards_vote *agreed)
 {
-    int count = cornu_ranks_count(r);
-    rank_vote own = {.vote = vote}, *all;
-    if (results)
-        own.results = *results;
-    TRY(memory_new((size_t)count, sizeof *all, "results of ranks", &all));
-    cornu_status status = ranks_share(r, &own, all, sizeof own);
-    add_votes(all, count);
-    *agreed = (shards_vote)all->vote;
-    if (results)
-        *results = all->results;
-    free(all);
+    unsigned char *own;
+    const size_t size = sizeof(rank_vote) + (size_t)table_count * sizeof(double);
+    TRY(memory_new(1, size, "results of a rank", &own));
+    *agreed = vote;
+    cornu_status status = share_votes(r, table_count, results, own, size, agreed);
+    free(own);
     return status;
 }

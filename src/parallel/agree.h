@@ -43,10 +43,17 @@ typedef enum shards_vote {
                 changed */
 } shards_vote;
 
+/* Room for a model's tables in results of one's own, all 0; results_free gives it back. */
+cornu_status results_new(const cornu_model *m, step_results *out);
+void results_free(step_results *r);
+/* Those of `r` become 0; become a copy; `from` is added. `to` is of results_new. */
+void results_clear(step_results *r);
+void results_copy(step_results *to, const step_results *from);
 void results_add(step_results *to, const step_results *from);
-/* A collective call: *agreed is the maximum of the votes, and *results (may be NULL) becomes the
-   sum over all ranks, added in the order of the tree. */
-cornu_status vote_share(cornu_ranks *r, shards_vote vote, step_results *results,
+/* A collective call, with the same table_count on each rank, which is that of the results: *agreed
+   is the maximum of the votes, and *results (of results_new; may be NULL) becomes the sum over all
+   ranks, added in the order of the tree. */
+cornu_status vote_share(cornu_ranks *r, shards_vote vote, int table_count, step_results *results,
                         shards_vote *agreed);
 
 #endif

@@ -323,7 +323,7 @@ static cornu_status add_sums(step_builder *b, const goal *g, const metric *m)
         o.in[1] = g->target;
         o.a.metric.sum = k->sums[i];
         o.a.metric.reals[0] = (float)metric_threshold(m);
-        o.a.metric.k = m->k;
+        o.a.metric.k = k->value == METRIC_VALUE_MEAN ? m->k : m->class_id;
         o.a.metric.slot = m->slot + i;
         o.a.metric.whole = k->value >= METRIC_VALUE_COUNT;
         TRY(builder_add(b, &o, k->name));
@@ -344,6 +344,36 @@ static cornu_status add_loss_metric(step_builder *b, const goal *g, const metric
     return builder_add(b, &o, metric_kind_of(m->id)->name);
 }
 
+/* The thresholds of a table. */
+static cornu_status add_limits(step_builder *b, const metric *m, tensor_ref *limits)
+{
+    float values[METRIC_LIMITS_MAX];
+    const int count = metric_limits(m, values);
+    return emit_constant(b, &(shape){1, {count}}, values, limits);
+}
+
+static cornu_status add_table(step_builder *b, const goal *g, const metric *m)
+{
+    op o = op_new(OP_TALLY);
+    o.in[0] = g->output;
+    o.in[1] = g->target;
+    o.a.tally.what = metric_tally(m);
+    o.a.tally.table = m->table;
+    b->node = &b->plan->model->nodes[b->plan->model->outputs[g->number].node];
+    if (m->from_logits)
+        TRY(emit_activation(b, g->output, (activation){.kind = ACTIVATION_SIGMOID}, &o.in[0]));
+    if (o.a.tally.what.kind == TALLY_LIMITS)
+        TRY(add_limits(b, m, &o.in[3]));
+    return builder_add(b, &o, metric_kind_of(m->id)->name);
+}
+
+static cornu_status add_metric(step_builder *b, const goal *g, const metric *m)
+{
+    if (metric_has_table(m))
+        return m->index == 0 ? add_table(b, g, m) : CORNU_OK;
+    return metric_kind_of(m->id)->of_loss ? add_loss_metric(b, g, m) : add_sums(b, g, m);
+}
+
 static cornu_status add_metrics(step_builder *b, const goal *g)
 {
     plan *p = b->plan;
@@ -354,14 +384,15 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
         const metric_kind *k = metric_kind_of(m->metrics[i].id);
         if (m->metrics[i].output != g->number || m->metrics[i].of_loss)
             continue;
-        if (l && k->sparse != classes)
+        const bool sparse = metric_takes_classes(&m->metrics[i]);
+        if (l && sparse != classes)
             return status_fail(CORNU_INVALID,
                                "metrics: found %s, which takes %s; the loss %s takes %s", k->name,
-                               k->sparse ? "class numbers" : "one-hot targets", l->name,
+                               sparse ? "class numbers" : "one-hot targets", l->name,
                                classes ? "class numbers" : "one-hot targets");
-        TRY(k->of_loss ? add_loss_metric(b, g, &m->metrics[i]) : add_sums(b, g, &m->metrics[i]));
+        TRY(add_metric(b, g, &m->metrics[i]));
     }
-    p->metric_count = m->metric_count;
+    p->table_count = m->table_count;
     return CORNU_OK;
 }
 

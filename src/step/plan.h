@@ -140,6 +140,10 @@ typedef union op_attributes {
     } metric;
     penalty penalty;
     struct {
+        tally_spec what;
+        int table; /* the first of its numbers in step_results' tables */
+    } tally;
+    struct {
         int slot;
         penalty penalty;
     } norm;
@@ -293,11 +297,11 @@ typedef struct plan {
     tensor_ref input, target, output;
     tensor_ref input_gradient; /* with keep_input_gradient, else NO_TENSOR */
     tensor_ref *gradients;     /* [model->weight_count]: gradient of each weight, or NO_TENSOR */
-    int metric_count;
-    size_t arena_bytes;       /* of all buffers, with memory sharing; see `offset` */
-    size_t variable_bytes;    /* weights and slots */
-    double flops, bytes;      /* of the whole step */
-    const cornu_model *model; /* must outlive the plan */
+    int table_count;           /* numbers of step_results' tables */
+    size_t arena_bytes;        /* of all buffers, with memory sharing; see `offset` */
+    size_t variable_bytes;     /* weights and slots */
+    double flops, bytes;       /* of the whole step */
+    const cornu_model *model;  /* must outlive the plan */
 } plan;
 
 cornu_status plan_build(const cornu_model *model, const plan_options *options, plan **out);

@@ -1,6 +1,7 @@
 #include "train/evaluate.h"
 #include "base/memory.h"
 #include "data/data.h"
+#include "parallel/agree.h"
 #include "report/report.h"
 #include "train/classes.h"
 #include "train/fit_spec.h"
@@ -20,16 +21,16 @@ void scores_open(const cornu_model *model, cornu_scores *scores)
     for (int i = 0; i < model->metric_count; i++)
         scores->all_name[i + 1] = metric_name(&model->metrics[i]);
     memcpy(scores->name, scores->all_name, sizeof scores->name);
-    scores_from_sums(model, NULL, 0, scores);
+    scores_from_sums(model, NULL, NULL, 0, scores);
 }
 
-void scores_from_sums(const cornu_model *model, const double *sums, int64_t samples,
-                      cornu_scores *scores)
+void scores_from_sums(const cornu_model *model, const double *sums, const double *tables,
+                      int64_t samples, cornu_scores *scores)
 {
     scores->all_value[0] = samples > 0 ? sums[0] / (double)samples : NAN;
     for (int i = 0; i < model->metric_count; i++) {
         const metric *m = &model->metrics[i];
-        scores->all_value[i + 1] = samples > 0 ? metric_value(m, sums + 1 + m->slot, samples) : NAN;
+        scores->all_value[i + 1] = samples > 0 ? metric_value(m, sums + 1, tables, samples) : NAN;
     }
     memcpy(scores->value, scores->all_value, sizeof scores->value);
 }
@@ -49,7 +50,9 @@ typedef struct evaluating {
     cornu_scores *scores;
     int64_t steps;
     double began, shown;
-    step_results *each; /* with several ranks: [steps], 0 for the other ranks' steps */
+    /* with several ranks: 0 for the other ranks' steps */
+    step_results *each;  /* [steps] */
+    double *each_tables; /* [steps][model->table_count] */
     int64_t capacity;
     float *outputs; /* [batch][outputs] of a step, for the report */
     size_t output_capacity;
@@ -61,7 +64,7 @@ static cornu_status read_scores(evaluating *run, bool reset, step_results *resul
     TRY(session_results(run->session, results, reset));
     const cornu_model *model = session_model(run->session);
     results_sums(model, results, sums);
-    scores_from_sums(model, sums, results->samples, run->scores);
+    scores_from_sums(model, sums, results->tables, results->samples, run->scores);
     return CORNU_OK;
 }
 
@@ -118,7 +121,11 @@ static cornu_status open_division(evaluating *run, input_pipeline *f)
     if (status != CORNU_OK || whole)
         return status;
     run->capacity = run->steps;
+    const size_t tables = (size_t)session_model(run->session)->table_count;
     TRY(memory_new((size_t)run->steps, sizeof *run->each, "results of steps", &run->each));
+    if (tables > 0)
+        TRY(memory_new((size_t)run->steps, tables * sizeof *run->each_tables, "tables of steps",
+                       &run->each_tables));
     return input_divide(
         &f->pass,
         &(input_share){.ranks = ranks, .own = own_step, .context = run->e, .round = count});
@@ -129,15 +136,26 @@ static bool is_own(const evaluating *run, int64_t step)
     return !run->each || evaluation_is_own(run->e, step);
 }
 
+/* One step's results, which the device is to forget. */
+static cornu_status keep_step(evaluating *run, int64_t step)
+{
+    const int count = session_model(run->session)->table_count;
+    step_results *to = &run->each[step];
+    TRY(session_results(run->session, to, true));
+    if (count > 0)
+        memcpy(run->each_tables + step * count, to->tables, (size_t)count * sizeof *to->tables);
+    to->tables = NULL;
+    return CORNU_OK;
+}
+
 /* Each step's sums, in the order in which one device would have added them. */
-static cornu_status add_all(evaluating *run)
+static cornu_status add_sums(evaluating *run, double *sums, int64_t *samples)
 {
     cornu_ranks *ranks = run->e->ranks;
     const cornu_model *model = session_model(run->session);
-    int count = cornu_ranks_count(ranks);
-    size_t size = (size_t)run->capacity * sizeof *run->each;
-    double sums[MODEL_METRICS_MAX + 1] = {0}, of_step[MODEL_METRICS_MAX + 1];
-    int64_t samples = 0;
+    const int count = cornu_ranks_count(ranks);
+    const size_t size = (size_t)run->capacity * sizeof *run->each;
+    double of_step[MODEL_METRICS_MAX + 1];
     step_results *all;
     TRY(memory_new((size_t)count, size, "results of ranks", &all));
     cornu_status status = ranks_share(ranks, run->each, all, size);
@@ -146,10 +164,44 @@ static cornu_status add_all(evaluating *run)
         results_sums(model, r, of_step);
         for (int i = 0; i <= model->sum_count; i++)
             sums[i] += of_step[i];
-        samples += r->samples;
+        *samples += r->samples;
     }
-    scores_from_sums(model, sums, samples, run->scores);
     free(all);
+    return status;
+}
+
+/* The same for tables[model->table_count]. */
+static cornu_status add_tables(evaluating *run, double *tables)
+{
+    cornu_ranks *ranks = run->e->ranks;
+    const int count = cornu_ranks_count(ranks), numbers = session_model(run->session)->table_count;
+    const size_t size = (size_t)run->capacity * (size_t)numbers * sizeof *tables;
+    double *all;
+    if (numbers == 0)
+        return CORNU_OK;
+    TRY(memory_new((size_t)count, size, "tables of ranks", &all));
+    cornu_status status = ranks_share(ranks, run->each_tables, all, size);
+    for (int64_t step = 0; status == CORNU_OK && step < run->steps; step++) {
+        const double *of_step = all + (step % count * run->capacity + step) * numbers;
+        for (int i = 0; i < numbers; i++)
+            tables[i] += of_step[i];
+    }
+    free(all);
+    return status;
+}
+
+static cornu_status add_all(evaluating *run)
+{
+    const cornu_model *model = session_model(run->session);
+    double sums[MODEL_METRICS_MAX + 1] = {0};
+    step_results tables;
+    int64_t samples = 0;
+    TRY(results_new(model, &tables));
+    cornu_status status = add_sums(run, sums, &samples);
+    if (status == CORNU_OK)
+        status = add_tables(run, tables.tables);
+    scores_from_sums(model, sums, tables.tables, samples, run->scores);
+    results_free(&tables);
     return status;
 }
 
@@ -211,7 +263,7 @@ static cornu_status evaluate_step(evaluating *run, input_pipeline *f, int64_t st
                          &ready));
     TRY(session_step(run->session, ready, &f->samples, index));
     if (run->each)
-        return session_results(run->session, &run->each[step], true);
+        return keep_step(run, step);
     if (e->report)
         TRY(report_step(run, ready, &f->samples, index));
     return show_progress(run, step + 1);
@@ -255,6 +307,7 @@ static cornu_status evaluate_samples(session *s, const evaluation *e, const samp
     count_steps(&run, &f);
     cornu_status status = evaluate_steps(&run, &f);
     free(run.each);
+    free(run.each_tables);
     free(run.outputs);
     step_results rest;
     if (status !=

@@ -11,9 +11,9 @@
 
 /* The names of the scores: loss, then the metrics. Values become NaN. */
 void scores_open(const cornu_model *model, cornu_scores *scores);
-/* Compute means from sums; NaN if samples is 0. */
-void scores_from_sums(const cornu_model *model, const double *sums, int64_t samples,
-                      cornu_scores *scores);
+/* Compute means from sums, and values from tables; NaN if samples is 0. */
+void scores_from_sums(const cornu_model *model, const double *sums, const double *tables,
+                      int64_t samples, cornu_scores *scores);
 /* The sums of a device's results: loss, then model->sum_count of metrics. */
 void results_sums(const cornu_model *model, const step_results *results, double *sums);
 

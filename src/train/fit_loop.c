@@ -72,9 +72,19 @@ static cornu_status take_results(fit_run *run, step_results *results, bool reset
                              : session_results(run->state.session, results, reset);
 }
 
+/* The tables so far, or what `results` has more of them. */
+static void take_tables(training_state *t, const step_results *results, bool more)
+{
+    if (!more)
+        training_state_clear_tables(t);
+    for (int i = 0; i < t->table_count; i++)
+        t->tables[i] += results->tables[i];
+}
+
 static cornu_status read_results(fit_run *run, step_results *results)
 {
-    position *p = &run->state.model->training.position;
+    training_state *training = &run->state.model->training;
+    position *p = &training->position;
     double sums[MODEL_METRICS_MAX + 1] = {0};
     TRY(take_results(run, results, run->carry));
     run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
@@ -87,7 +97,8 @@ static cornu_status read_results(fit_run *run, step_results *results)
         memcpy(p->totals, sums, sizeof sums);
         p->samples = results->samples;
     }
-    scores_from_sums(run->state.model, p->totals, p->samples, &run->scores);
+    take_tables(training, results, run->carry);
+    scores_from_sums(run->state.model, p->totals, training->tables, p->samples, &run->scores);
     fit_forecast_steps(run);
     if (results->not_finite && !run->nan_noticed) {
         run->nan_noticed = true;
@@ -341,7 +352,8 @@ static cornu_status run_steps(fit_run *run)
     const position *p = &run->state.model->training.position;
     step_results results;
     run->carry = p->step > 0;
-    scores_from_sums(run->state.model, p->totals, p->samples, &run->scores);
+    scores_from_sums(run->state.model, p->totals, run->state.model->training.tables, p->samples,
+                     &run->scores);
     TRY(take_results(run, &results, true));
     fit_forecast_begin(run);
     bool taken = true;
@@ -413,6 +425,7 @@ static cornu_status end_epoch(fit_run *run)
     p->samples = 0;
     p->seconds = 0;
     memset(p->totals, 0, sizeof p->totals);
+    training_state_clear_tables(&state->model->training);
     TRY(callbacks_run(run->state.callbacks, CALLBACK_AFTER_EPOCH, state));
     if (o->save)
         TRY(save(run, o->save));

@@ -35,7 +35,7 @@ struct shards {
     int taken;                   /* number of the leaf's parts taken */
     float share;                 /* the leaf's, of the batch, by which its numbers are multiplied */
     float last_share;            /* the sum is, where all leaves have the same; else 1 */
-    step_results results;
+    step_results results, shown; /* since the last reset; as they were read last */
     double began;
     shards_times times;
 };
@@ -88,6 +88,15 @@ static cornu_status check_reductions(const cornu_model *m)
     return CORNU_OK;
 }
 
+static cornu_status new_results(shards *h)
+{
+    const cornu_model *m = session_model(h->session);
+    for (int i = 0; i <= h->levels; i++)
+        TRY(results_new(m, &h->nodes[i].results));
+    TRY(results_new(m, &h->results));
+    return results_new(m, &h->shown);
+}
+
 cornu_status shards_open(session *s, const shards_options *o, shards **out)
 {
     *out = NULL;
@@ -109,6 +118,8 @@ cornu_status shards_open(session *s, const shards_options *o, shards **out)
     while (INT64_C(1) << h->levels < h->own)
         h->levels++;
     cornu_status status = threads_open(o->threads, &h->pool);
+    if (status == CORNU_OK)
+        status = new_results(h);
     if (status == CORNU_OK && h->how.divides)
         status = divided_updates_open(session_model(s), session_device(s), o->ranks, &h->how,
                                       &h->divided);
@@ -127,6 +138,10 @@ void shards_close(shards *h)
     ranks_block_free(readers(h), h->nodes->values);
     for (int i = 1; i <= h->levels; i++)
         memory_free_aligned(h->nodes[i].values);
+    for (int i = 0; i <= h->levels; i++)
+        results_free(&h->nodes[i].results);
+    results_free(&h->results);
+    results_free(&h->shown);
     memory_free_aligned(h->states);
     divided_updates_close(h->divided);
     session_distribute(h->session, NULL);
@@ -307,7 +322,7 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
     int64_t begin = shard_begin(batch, h->how.shards, h->first + number),
             count = shard_samples(batch, h->how.shards, h->first + number);
     session_plan *ready;
-    h->shard->results = (step_results){.samples = 0};
+    results_clear(&h->shard->results);
     h->taken = 0;
     h->share = shard_scale(batch, h->how.shards, h->first + number);
     if (count == 0) {
@@ -322,7 +337,10 @@ static cornu_status run_shard(shards *h, const sample_block *samples, const int6
         TRY(session_run(h->session, ready, samples, index + begin, begin));
     while (h->taken < h->how.layout.count)
         TRY(take_part(h, ready, number));
-    return session_results(h->session, &h->shard->results, true);
+    step_results results;
+    TRY(session_results(h->session, &results, true));
+    results_copy(&h->shard->results, &results);
+    return CORNU_OK;
 }
 
 /* ---- the step ---------------------------------------------------------------------------- */
@@ -385,7 +403,8 @@ cornu_status shards_agree(shards *h, shards_vote vote, shards_vote *agreed)
     if (h->root && !h->joined)
         return undo(h, agreed);
     double begin = clock_seconds();
-    cornu_status status = vote_share(h->ranks, vote, h->root ? &h->root->results : NULL, agreed);
+    cornu_status status = vote_share(h->ranks, vote, h->results.table_count,
+                                     h->root ? &h->root->results : NULL, agreed);
     h->times.waited += clock_seconds() - begin;
     return status;
 }
@@ -453,8 +472,9 @@ const shard_layout *shards_layout(const shards *h)
 
 cornu_status shards_results(shards *h, step_results *out, bool reset)
 {
-    *out = h->results;
+    results_copy(&h->shown, &h->results);
+    *out = h->shown;
     if (reset)
-        h->results = (step_results){.samples = 0};
+        results_clear(&h->results);
     return CORNU_OK;
 }

@@ -95,7 +95,7 @@ static cornu_status run(cornu_trainer *t, plan_mode mode, const cornu_arrays *ba
     cornu_scores own;
     scores_open(t->model, &own);
     results_sums(t->model, &results, sums);
-    scores_from_sums(t->model, sums, results.samples, &own);
+    scores_from_sums(t->model, sums, results.tables, results.samples, &own);
     return STRUCT_WRITE("cornu_scores", scores, &own);
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "device/rows.h"
+#include "device/tally.h"
 #include "model/compile.h"
 #include <math.h>
 #include <string.h>
@@ -231,6 +232,97 @@ static void counts_are_those_of_targets_and_outputs_on_either_side(void **state)
     assert_float_equal(value(SUM_TRUE_POSITIVES, o, t, 6, 3), 0, 0);
 }
 
+/* ---- tables ------------------------------------------------------------------------------- */
+
+enum { TABLE = 12 };
+
+/* Two rows of three outputs; the second sample counts 2.5 times. */
+static void count(const tally_spec *what, const float *output, const float *target, double *table)
+{
+    static const float weight[] = {1, 2.5f}, limits[] = {0.25f, 0.5f};
+    const tally_rows t = {.what = what,
+                          .output = output,
+                          .target = target,
+                          .weight = weight,
+                          .limits = limits,
+                          .rows = 2,
+                          .n = 3,
+                          .targets = what->kind == TALLY_SPARSE_BEST ? 1 : 3,
+                          .rows_per_sample = 1,
+                          .limit_count = 2};
+    memset(table, 0, TABLE * sizeof *table);
+    tally_add_rows(&t, 0, 2, table);
+}
+
+static void elements_and_rows_count_in_their_buckets(void **state)
+{
+    (void)state;
+    static const float output[] = {0.25f, 0.5f, 0.75f, 0, 2, 0}, target[] = {0, 1, 0, 1, 0, 0},
+                       classes[] = {1, 2}, numbers[] = {0, 1, 5, 1, -1, 0.5f};
+    static const struct {
+        tally_spec what;
+        const float *output, *target;
+        double table[TABLE];
+    } cases[] = {
+        /* 0.5 is not above the threshold 0.5; 2 counts as 1 */
+        {{.kind = TALLY_EVEN, .planes = 2, .buckets = 4, .column = -1, .reals = {2}},
+         output,
+         target,
+         {2.5, 1, 0, 0, 2.5, 1, 3.5, 0}},
+        {{.kind = TALLY_EVEN, .planes = 2, .buckets = 4, .column = -1, .reals = {2, 1}},
+         output,
+         target,
+         {0, 3.5, 0, 0, 0, 3.5, 3.5, 0}},
+        {{.kind = TALLY_LIMITS, .planes = 2, .buckets = 3, .column = -1},
+         output,
+         target,
+         {2.5, 1, 0, 3.5, 0, 3.5}},
+        /* of equal outputs the first is among the two largest */
+        {{.kind = TALLY_LIMITS, .planes = 2, .buckets = 3, .column = 1, .k = 1},
+         output,
+         target,
+         {1, 0, 0, 0, 0, 2.5}},
+        {{.kind = TALLY_LABELS, .planes = 2, .buckets = 6, .k = 1},
+         output,
+         target,
+         {2.5, 0, 1, 0, 0, 0, 1, 0, 0, 2.5, 2.5, 1}},
+        {{.kind = TALLY_CLASSES, .planes = 1, .buckets = 4, .k = 2, .reals = {0, -1}},
+         numbers,
+         target,
+         {3.5, 0, 0, 3.5}},
+        {{.kind = TALLY_HALVES, .planes = 1, .buckets = 4, .k = 2, .reals = {0.5f, -1}},
+         output,
+         target,
+         {3.5, 3.5, 2.5, 1}},
+        {{.kind = TALLY_BEST, .planes = 1, .of_rows = true, .buckets = 9, .k = 3, .reals = {0, 0}},
+         output,
+         target,
+         {[5] = 1}},
+        {{.kind = TALLY_SPARSE_BEST,
+          .planes = 1,
+          .of_rows = true,
+          .buckets = 9,
+          .k = 3,
+          .whole_weights = true,
+          .reals = {0, -1}},
+         output,
+         classes,
+         {[5] = 1, [7] = 2}},
+        {{.kind = TALLY_MOMENTS, .planes = 4, .buckets = 3},
+         output,
+         target,
+         {3.5, 3.5, 3.5, 2.5, 1, 0, 2.5, 1, 0, 2.5625, 10.25, 0.5625}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double table[TABLE];
+        count(&cases[i].what, cases[i].output, cases[i].target, table);
+        for (int k = 0; k < TABLE; k++)
+            if (fabs(table[k] - cases[i].table[k]) > 1e-6)
+                fail_msg("case %zu, number %d: found %g; expected %g", i, k, table[k],
+                         cases[i].table[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +336,7 @@ int main(void)
         cmocka_unit_test(the_first_of_equal_outputs_is_the_class),
         cmocka_unit_test(binary_accuracy_is_the_share_of_right_outputs),
         cmocka_unit_test(top_k_treats_ties_as_tensorflow),
+        cmocka_unit_test(elements_and_rows_count_in_their_buckets),
         cmocka_unit_test(counts_are_those_of_targets_and_outputs_on_either_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

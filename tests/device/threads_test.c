@@ -18,7 +18,8 @@ static bool same_bits(const op_outputs *a, const op_outputs *b)
         if (a->count[i] &&
             memcmp(a->values[i], b->values[i], (size_t)a->count[i] * sizeof(float)) != 0)
             return false;
-    return memcmp(&a->results, &b->results, sizeof a->results) == 0;
+    return memcmp(&a->results, &b->results, sizeof a->results) == 0 &&
+           memcmp(a->table, b->table, sizeof a->table) == 0;
 }
 
 static int check_kernel(const op_case *c, const kernel *k, threads *const *pools)

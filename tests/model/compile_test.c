@@ -387,9 +387,85 @@ static void values_of_metrics_come_from_their_sums(void **state)
                  {METRIC_COSINE_SIMILARITY, -4},   {METRIC_TRUE_NEGATIVES, 12},
                  {METRIC_CATEGORICAL_ACCURACY, 4}, {METRIC_PRECISION, 0.75}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_float_equal(metric_value(&(metric){.id = cases[i].id}, sums, 3), cases[i].value, 0);
-    assert_float_equal(metric_value(&(metric){.id = METRIC_RECALL}, none, 3), 0, 0);
-    assert_float_equal(metric_value(&(metric){.of_loss = true}, sums, 3), 4, 0);
+        assert_float_equal(metric_value(&(metric){.id = cases[i].id}, sums, NULL, 3),
+                           cases[i].value, 0);
+    assert_float_equal(metric_value(&(metric){.id = METRIC_RECALL}, none, NULL, 3), 0, 0);
+    assert_float_equal(metric_value(&(metric){.of_loss = true}, sums, NULL, 3), 4, 0);
+}
+
+static metric read_metric(const char *form, int64_t outputs, bool sparse)
+{
+    doc *d = make_doc(form);
+    metric m;
+    must(metric_read(d, &(shape){1, {outputs}}, sparse, &m));
+    doc_free(d);
+    return m;
+}
+
+/* The examples of Keras's documentation, counted by hand. */
+static void values_of_metrics_come_from_their_tables(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *form;
+        double table[12], value;
+    } cases[] = {
+        {"{AUC: {num_thresholds: 3}}", {0, 1, 1, 0, 0, 2, 0, 0}, 0.75},
+        {"{AUC: {num_thresholds: 3, summation_method: minoring}}", {0, 1, 1, 0, 0, 2, 0, 0}, 0.5},
+        {"{AUC: {thresholds: [0.5], summation_method: majoring}}", {0, 1, 1, 0, 0, 2, 0, 0}, 1},
+        {"{AUC: {num_thresholds: 3, curve: PR, summation_method: minoring}}",
+         {0, 1, 1, 0, 0, 2, 0, 0},
+         0.25},
+        {"{SensitivityAtSpecificity: {specificity: 0.5, num_thresholds: 3}}",
+         {0, 1, 1, 0, 1, 1, 0, 0},
+         1},
+        {"{F1Score: {average: macro, threshold: 0.5}}", {0, 2, 1, 1, 3, 1, 2, 0}, 11.0 / 15},
+        {"{F1Score: {average: micro, threshold: 0.5}}", {0, 2, 1, 1, 3, 1, 2, 0}, 0.75},
+        {"{FBetaScore: {average: weighted, beta: 2.0, threshold: 0.5}}",
+         {0, 2, 1, 1, 3, 1, 2, 0},
+         0.5 * 10 / 11 + 0.5 * 5 / 9},
+        {"{MeanIoU: {num_classes: 2}}", {1, 1, 1, 1}, 1.0 / 3},
+        {"{IoU: {num_classes: 2, target_class_ids: [0]}}", {2, 1, 0, 0}, 2.0 / 3},
+        {"R2Score", {2, 2, 4, 0, 10, 2, 0, 1}, 0.75},
+        {"{R2Score: {num_regressors: 1}}", {2, 2, 4, 0, 10, 2, 0, 1}, 0.625},
+        {"{R2Score: {class_aggregation: variance_weighted_average}}",
+         {2, 2, 4, 0, 10, 2, 0, 1},
+         0.75},
+        {"{Precision: {thresholds: [0.7, 0.3]}}", {0, 1, 3, 1, 1, 2}, 0.6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        metric m = read_metric(cases[i].form, 2, false);
+        m.table = 0;
+        assert_true(metric_table_count(&m) <= 12);
+        const double found = metric_value(&m, NULL, cases[i].table, 2);
+        if (fabs(found - cases[i].value) > 1e-6)
+            fail_msg("%s: found %.9g; expected %.9g", cases[i].form, found, cases[i].value);
+    }
+}
+
+static void a_metric_of_several_values_is_as_many_of_one_table(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model("model: {input: [3], layers: [{Dense: {units: 2}}]}\n"
+                                "compile: {optimizer: sgd, loss: mse, metrics: [f1_score, mae, "
+                                "{Recall: {thresholds: [0.1, 0.5, 0.9]}}, f1_score]}");
+    const char *names[] = {"f1_score[0]", "f1_score[1]", "mae",           "recall[0]",
+                           "recall[1]",   "recall[2]",   "f1_score_1[0]", "f1_score_1[1]"};
+    const int tables[] = {0, 0, -1, 8, 8, 8, 16, 16};
+    assert_int_equal(m->metric_count, 8);
+    for (int i = 0; i < 8; i++) {
+        assert_string_equal(metric_name(&m->metrics[i]), names[i]);
+        if (tables[i] >= 0)
+            assert_int_equal(m->metrics[i].table, tables[i]);
+    }
+    assert_int_equal(m->sum_count, 1);
+    assert_int_equal(m->table_count, 24);
+    char *json;
+    must(cornu_model_compile_config(m, &json));
+    must(cornu_model_compile(m, json));
+    assert_int_equal(m->metric_count, 8);
+    cornu_free(json);
+    cornu_model_close(m);
 }
 
 static void each_sum_of_a_metric_has_a_slot(void **state)
@@ -403,15 +479,6 @@ static void each_sum_of_a_metric_has_a_slot(void **state)
         assert_int_equal(m->metrics[i].slot, slots[i]);
     assert_int_equal(m->sum_count, 6);
     cornu_model_close(m);
-}
-
-static metric read_metric(const char *form, int64_t outputs, bool sparse)
-{
-    doc *d = make_doc(form);
-    metric m;
-    must(metric_read(d, outputs, sparse, &m));
-    doc_free(d);
-    return m;
 }
 
 static void accuracy_means_what_keras_makes_of_it(void **state)
@@ -497,6 +564,15 @@ static void a_loss_is_a_metric_by_each_of_its_names(void **state)
         {"kld", "kld", METRIC_KL_DIVERGENCE},
         {"{Precision: {thresholds: 0.3, class_id: 2}}", "precision", METRIC_PRECISION},
         {"MSE", "MSE", METRIC_MEAN_SQUARED_ERROR},
+        {"{AUC: {curve: pr, multi_label: true, label_weights: [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]}}",
+         "auc", METRIC_AUC},
+        {"{BinaryIoU: {target_class_ids: [1]}}", "binary_io_u", METRIC_BINARY_IOU},
+        {"{class_name: F1Score, config: {average: null, threshold: 0.5}}", "f1_score",
+         METRIC_F1_SCORE},
+        {"{recall_at_precision: {precision: 0.5, class_id: 2}}", "recall_at_precision",
+         METRIC_RECALL_AT_PRECISION},
+        {"mean_io_u: {num_classes: 4}", "mean_io_u", METRIC_MEAN_IOU},
+        {"r2_score", "r2_score", METRIC_R2_SCORE},
         {"mean_absolute_error", "mean_absolute_error", METRIC_MEAN_ABSOLUTE_ERROR},
         {"MeanSquaredError", "MeanSquaredError", METRIC_MEAN_SQUARED_ERROR},
         {"{MeanSquaredError: {name: error}}", "error", METRIC_MEAN_SQUARED_ERROR},
@@ -516,13 +592,17 @@ static void a_loss_is_a_metric_by_each_of_its_names(void **state)
         assert_int_equal(again.id, m.id);
         assert_string_equal(metric_name(&again), cases[i].name);
         assert_true(again.k == m.k && again.threshold == m.threshold);
+        assert_true(again.curve == m.curve && again.average == m.average && again.at == m.at);
+        assert_true(again.class_id == m.class_id && again.thresholds.count == m.thresholds.count);
+        assert_memory_equal(&again.classes, &m.classes, sizeof m.classes);
+        assert_memory_equal(&again.label_weights, &m.label_weights, sizeof m.label_weights);
         free(shown);
         json_decref(json);
     }
     metric m;
     doc *d;
     must(doc_parse("mea", 3, "test", &d));
-    assert_int_equal(metric_read(d, 10, false, &m), CORNU_INVALID);
+    assert_int_equal(metric_read(d, &(shape){1, {10}}, false, &m), CORNU_INVALID);
     doc_free(d);
 }
 
@@ -542,6 +622,8 @@ int main(void)
         cmocka_unit_test(options_of_losses_are_read_and_written_back),
         cmocka_unit_test(traced_losses_are_kept_as_they_were_written),
         cmocka_unit_test(values_of_metrics_come_from_their_sums),
+        cmocka_unit_test(values_of_metrics_come_from_their_tables),
+        cmocka_unit_test(a_metric_of_several_values_is_as_many_of_one_table),
         cmocka_unit_test(each_sum_of_a_metric_has_a_slot),
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
         cmocka_unit_test(top_k_takes_k),

@@ -602,6 +602,8 @@ static void add_losses(const shape *s)
     }
     for (int id = 0; id < METRIC_COUNT; id++) {
         const metric_kind *kind = metric_kind_of((metric_id)id);
+        if (kind->value >= METRIC_VALUE_AUC)
+            continue;
         shape target = *s;
         if (kind->sparse)
             target.dim[s->rank - 1] = 1;
@@ -619,6 +621,62 @@ static void add_losses(const shape *s)
             usual_reals(kind->loss, c->a.metric.reals);
         label(c, kind->name);
     }
+}
+
+static void add_tally(const shape *s, tally_spec what, bool weighted, const char *name)
+{
+    static const struct {
+        int planes;
+        bool of_rows;
+    } rows[] = {
+#define ELEMENT 0
+#define ROW 1
+#define TALLY(id, rule, of, planes) {planes, of},
+#include "model/tallies.def"
+    };
+    shape target = *s;
+    if (what.kind == TALLY_SPARSE_BEST)
+        target.dim[s->rank - 1] = 1;
+    what.planes = rows[what.kind].planes;
+    what.of_rows = rows[what.kind].of_rows;
+    op_case *c = add(OP_TALLY);
+    *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.tally = {.what = what, .table = 1}};
+    if (weighted)
+        c->in[2] = shape1(s->dim[0]);
+    if (what.kind == TALLY_LIMITS)
+        c->in[3] = shape1(5);
+    label(c, name);
+}
+
+static void add_tallies(const shape *s)
+{
+    const int64_t n = s->dim[s->rank - 1];
+    const tally_spec even = {.kind = TALLY_EVEN, .buckets = 11, .column = -1, .reals = {9, 1}};
+    tally_spec t = even;
+    add_tally(s, t, false, "even");
+    t.column = n - 1;
+    t.reals[1] = 0;
+    add_tally(s, t, true, "even, a column, weighted");
+    t = even;
+    t.by_column = true;
+    t.buckets *= n;
+    add_tally(s, t, false, "even, by column");
+    t = (tally_spec){.kind = TALLY_LIMITS, .buckets = 6, .column = -1};
+    add_tally(s, t, false, "limits");
+    t.k = 2;
+    add_tally(s, t, true, "limits, of the largest, weighted");
+    t = (tally_spec){.kind = TALLY_LABELS, .buckets = 2 * n, .column = -1, .reals = {0.3f}};
+    add_tally(s, t, true, "labels, weighted");
+    t.k = 1;
+    add_tally(s, t, false, "labels, the largest");
+    t = (tally_spec){.buckets = 25, .k = 5, .column = -1, .reals = {0.5f, 2}};
+    for (t.kind = TALLY_CLASSES; t.kind <= TALLY_SPARSE_BEST; t.kind++)
+        add_tally(s, t, false, "classes");
+    t.kind = TALLY_BEST;
+    t.whole_weights = true;
+    add_tally(s, t, true, "classes, weighted");
+    t = (tally_spec){.kind = TALLY_MOMENTS, .buckets = n, .column = -1};
+    add_tally(s, t, true, "moments, weighted");
 }
 
 static void add_update(int64_t count, const optimizer *o, const char *more)
@@ -807,10 +865,15 @@ const op_case *op_cases(int *count)
         add_embedding(&(shape){2, {300, 40}}, 3, 1);
         add_embedding(&(shape){3, {4, 6, 5}}, 1000, 33);
         add_losses(&(shape){2, {1, 10}});
+        add_tallies(&(shape){2, {1, 10}});
         add_losses(&(shape){2, {32, 3}});
+        add_tallies(&(shape){2, {32, 3}});
         add_losses(&(shape){2, {300, 101}});
+        add_tallies(&(shape){2, {300, 101}});
         add_losses(&(shape){2, {3, 700}});
+        add_tallies(&(shape){2, {3, 700}});
         add_losses(&(shape){3, {4, 5, 7}});
+        add_tallies(&(shape){3, {4, 5, 7}});
         add_updates(1);
         add_updates(37);
         add_updates(40000);

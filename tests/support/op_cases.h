@@ -30,7 +30,9 @@ enum { NAN_KINDS = 13 };
 extern const op_kind nan_kinds[NAN_KINDS];
 
 /* The outputs of an operation. */
+enum { OP_TABLE_MOST = 16384 };
 typedef struct op_outputs {
+    double table[OP_TABLE_MOST];   /* of a TALLY, which begins at number 1 of all */
     float *values[OP_OUTPUTS_MAX]; /* NULL where absent */
     int64_t count[OP_OUTPUTS_MAX];
     step_results results;

@@ -143,20 +143,28 @@ static void fill_rows(bench *b, const op_case *c, random_stream *r)
 {
     const tensor *output = &b->tensors[b->op.in[0]], *target = &b->tensors[b->op.in[1]];
     int64_t n = output->shape.dim[output->shape.rank - 1];
-    bool is_loss = c->kind == OP_LOSS;
+    bool is_loss = c->kind == OP_LOSS, is_tally = c->kind == OP_TALLY;
     const loss_kind *loss = is_loss               ? loss_kind_of(c->a.loss.id)
+                            : is_tally            ? NULL
                             : c->a.metric.of_loss ? loss_kind_of(c->a.metric.loss)
                                                   : NULL;
-    bool sparse = loss ? loss->sparse
-                       : c->a.metric.sum == SUM_SPARSE_CATEGORICAL_ACCURACY ||
-                             c->a.metric.sum == SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY;
-    bool binary = loss ? loss->of_logits == ACTIVATION_SIGMOID
-                       : c->a.metric.sum == SUM_BINARY_ACCURACY || c->a.metric.whole;
+    bool sparse = loss       ? loss->sparse
+                  : is_tally ? c->a.tally.what.kind == TALLY_SPARSE_BEST
+                             : c->a.metric.sum == SUM_SPARSE_CATEGORICAL_ACCURACY ||
+                                   c->a.metric.sum == SUM_SPARSE_TOP_K_CATEGORICAL_ACCURACY;
+    bool binary = loss       ? loss->of_logits == ACTIVATION_SIGMOID
+                  : is_tally ? c->a.tally.what.kind != TALLY_BEST
+                             : c->a.metric.sum == SUM_BINARY_ACCURACY || c->a.metric.whole;
     if (is_loss && c->a.loss.logits)
         fill_uniform(b->memory[b->op.in[0]], output->count, r, -3, 3, 0);
     else
         fill_probabilities(output, b->memory[b->op.in[0]], r);
     fill_target(target, b->memory[b->op.in[1]], n, sparse, binary, r);
+    if (is_tally && c->a.tally.what.kind == TALLY_CLASSES)
+        for (int i = 0; i < 2; i++) /* some are no classes */
+            fill_uniform(b->memory[b->op.in[i]], output->count, r, -2, 7, 0);
+    for (int i = 0; b->op.kind == OP_TALLY && b->op.in[3] != NO_TENSOR && i < 5; i++)
+        b->memory[b->op.in[3]][i] = 0.01f * (float)(i * i);
 }
 
 static bool is_named(const bench *b, int tensor, const char *name)
@@ -181,7 +189,7 @@ static cornu_status fill(bench *b, const op_case *c)
             if (b->op.out[k] == i && is_named(b, i, "d"))
                 memset(x, 0xff, (size_t)t->count * sizeof *x);
     }
-    if (c->kind == OP_LOSS || c->kind == OP_METRIC)
+    if (c->kind == OP_LOSS || c->kind == OP_METRIC || c->kind == OP_TALLY)
         fill_rows(b, c, &r);
     if (c->kind == OP_EMBEDDING_FORWARD || c->kind == OP_EMBEDDING_BACKWARD) {
         const shape *table = c->kind == OP_EMBEDDING_FORWARD ? &c->in[1] : &c->out[0];
@@ -329,7 +337,9 @@ static cornu_status run_case(const op_case *c, const kernel *k, threads *pool, b
         r.in[i] = b.op.in[i] == NO_TENSOR ? NULL : b.memory[b.op.in[i]];
     for (int i = 0; i < OP_OUTPUTS_MAX; i++)
         r.out[i] = b.op.out[i] == NO_TENSOR ? NULL : b.memory[b.op.out[i]];
+    out->results.tables = out->table;
     TRY_GOTO(k->run(&r));
+    out->results.tables = NULL; /* they are in out->table */
     if (k->panels)
         TRY_GOTO(relayout(&b, panels_unpack, true));
     TRY_GOTO(copy_outputs(&b, out));
@@ -380,7 +390,8 @@ static void place_tensors(bench *b)
         t->offset = b->plan.arena_bytes;
         b->plan.arena_bytes += ((size_t)t->count * sizeof(float) + 255) / 256 * 256;
     }
-    b->plan.metric_count = b->op.kind == OP_METRIC ? b->op.a.metric.slot + 1 : 0;
+    const tally_spec *what = &b->op.a.tally.what;
+    b->plan.table_count = b->op.kind == OP_TALLY ? 1 + what->planes * (int)what->buckets : 0;
 }
 
 /* "cuda/tiled" to "tiled" */
@@ -412,6 +423,8 @@ cornu_status op_case_run_on(const op_case *c, device *d, bool nan, char kernel_n
     keep_name(choice.kernel, kernel_name, 64);
     TRY_GOTO(d->ops->run(d, p, &b.input, 1));
     TRY_GOTO(d->ops->results(d, &out->results, true));
+    if (b.plan.table_count > 0)
+        memcpy(out->table, out->results.tables, (size_t)b.plan.table_count * sizeof *out->table);
     for (int i = 0; i < b.plan.tensor_count; i++)
         TRY_GOTO(d->ops->read(d, p, i, b.memory[i], b.tensors[i].count));
     TRY_GOTO(copy_outputs(&b, out));
@@ -474,6 +487,12 @@ int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
                found->results.loss, f[1], expected->results.loss, e[1]);
         failures++;
     }
+    for (int i = 0; c->kind == OP_TALLY && i < OP_TABLE_MOST; i++)
+        if (!(fabs(found->table[i] - expected->table[i]) <= tolerance * fabs(expected->table[i]))) {
+            printf("%s: %s: number %d of the table: found %.9g; expected %.9g\n", c->label, kernel,
+                   i, found->table[i], expected->table[i]);
+            failures++;
+        }
     return failures;
 }
 
@@ -558,6 +577,10 @@ int op_case_check_twice(const op_case *c, device *d)
             printf("%s: %s: output %d has other bits the second time\n", c->label, kernel, i);
             failures++;
         }
+    if (!failures && memcmp(found[0].table, found[1].table, sizeof found[0].table) != 0) {
+        printf("%s: %s: its table has other bits the second time\n", c->label, kernel);
+        failures++;
+    }
     op_outputs_free(&found[0]);
     op_outputs_free(&found[1]);
     return failures;

@@ -28,7 +28,7 @@
     "{Dense: {units: 3, activation: softmax}}]"
 #define COMPILE                                                                                   \
     "{optimizer: {adam: {learning_rate: 0.02}}, loss: sparse_categorical_crossentropy, metrics: " \
-    "[accuracy]}"
+    "[accuracy, {MeanIoU: {num_classes: 3, sparse_y_pred: false}}]}"
 #define FIT                                                                                      \
     "{epochs: 5, batch_size: 16, validation: test, validation_batch_size: 4, class_weight: {0: " \
     "1.0, 1: 2.0}, "                                                                             \

@@ -20,7 +20,8 @@
 #define COMPILE                                                                                   \
     "{optimizer: {sgd: {learning_rate: {cosine: {initial_learning_rate: 0.2, decay_steps: 40}}, " \
     "momentum: 0.9, nesterov: true}}, loss: sparse_categorical_crossentropy, "                    \
-    "metrics: [accuracy, {sparse_top_k_categorical_accuracy: {k: 2}}]}"
+    "metrics: [accuracy, {sparse_top_k_categorical_accuracy: {k: 2}}, "                           \
+    "{MeanIoU: {num_classes: 3, sparse_y_pred: false}}]}"
 #define FIT                                                                          \
     "{epochs: 6, batch_size: 16, validation: test, callbacks: ["                     \
     "{early_stopping: {patience: 2, min_delta: 0.02, restore_best_weights: true}}, " \

@@ -27,8 +27,13 @@ def in_order(logs: dict) -> dict:
     return dict(sorted(logs.items(), key=lambda kv: (kv[0] == "learning_rate", kv[0].startswith("val_"), kv[0])))
 
 
+def _shown(value) -> str:
+    value = float(getattr(value, "mean", lambda: value)())  # of a metric of several values, as Keras shows it
+    return f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
+
+
 def _logs(logs: dict) -> str:
-    return "".join(f" - {k}: {v:.4f}" if abs(v) > 1e-3 else f" - {k}: {v:.4e}" for k, v in in_order(logs).items())
+    return "".join(f" - {k}: {_shown(v)}" for k, v in in_order(logs).items())
 
 
 def _can_move() -> bool:

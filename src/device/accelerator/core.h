@@ -184,6 +184,9 @@ typedef struct gpu_state {
     tensor_form *variable_forms;
     int variable_count;
     gpu_memory arena, scratch;
+    gpu_memory tables;    /* step_results' tables: two floats for each number, whose sum it is */
+    double *shown_tables; /* [table_count], as results gave them last, then room for the device's */
+    int table_count;
     int64_t moves; /* how often one of these has moved */
     gpu_queue queue;
     gpu_resident residents[GPU_RESIDENT_MOST];

@@ -26,6 +26,7 @@ typedef struct gpu_op {
     gpu_address in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX]; /* 0 where absent */
     void *state;                                        /* made by prepare */
     gpu_address scratch; /* at least what prepare asked for; shared by all operations in turn */
+    gpu_address tables;  /* sum2 [plan->table_count]: TALLY adds to them */
 } gpu_op;
 
 /* One way to run an operation. */

@@ -68,6 +68,32 @@ int gpu_head_lanes(const plan *p, const op *o, int block)
     return lanes;
 }
 
+/* ---- tables of metrics ---------------------------------------------------------------------- */
+
+gpu_tally gpu_tally_of(const plan *p, const op *o, int items)
+{
+    enum { SLICES_MOST = 32 };
+    const tally_spec *what = &o->a.tally.what;
+    gpu_tally t = {.planes = what->planes};
+    tensor_matrix(&p->tensors[o->in[0]], &t.rows, &t.n);
+    t.targets = p->tensors[o->in[1]].count / t.rows;
+    t.rows_per_sample = t.rows / p->batch;
+    t.limits = o->in[3] == NO_TENSOR ? 0 : p->tensors[o->in[3]].count;
+    t.per_row = what->of_rows ? 1 : t.n;
+    t.count = t.rows * t.per_row;
+    const int64_t tiles = (t.count + items - 1) / items;
+    t.slice = (tiles + SLICES_MOST - 1) / SLICES_MOST * items;
+    t.slices = (t.count + t.slice - 1) / t.slice;
+    t.blocks = (what->buckets + items - 1) / items;
+    t.numbers = t.planes * what->buckets;
+    return t;
+}
+
+size_t gpu_tally_scratch(const gpu_tally *t)
+{
+    return t->slices > 1 ? (size_t)(t->slices * t->numbers) * 2 * sizeof(float) : 0;
+}
+
 /* ---- dense layers and convolutions --------------------------------------------------------- */
 
 gpu_dense_size gpu_dense_size_of(const plan *p, const op *o)

@@ -86,6 +86,21 @@ gpu_head gpu_head_of(const plan *p, const op *o, const op_group *g);
    the same logits. */
 bool gpu_accepts_head(const gpu *g, const plan *p, const op *o, const char **why);
 
+/* How a TALLY is divided: a group of `items` work-items counts a slice of rows or elements for so
+   many buckets, each work-item for one. */
+typedef struct gpu_tally {
+    int64_t rows, n, targets, rows_per_sample, limits;
+    int64_t per_row;        /* 1, or n: what counts of a row */
+    int64_t count;          /* that of all rows */
+    int64_t slice;          /* of a group: a multiple of `items` */
+    int64_t slices, blocks; /* groups: slices x blocks of buckets */
+    int planes;
+    int64_t numbers; /* of the table */
+} gpu_tally;
+gpu_tally gpu_tally_of(const plan *p, const op *o, int items);
+/* Bytes of partial tables, two floats for each number; 0 where there is one slice. */
+size_t gpu_tally_scratch(const gpu_tally *t);
+
 /* Threads for each row of a LOSS or METRIC, in blocks of `block`. */
 int gpu_head_lanes(const plan *p, const op *o, int block);
 /* Rounds of one block over the rows, before several blocks share them; and how many at most. */

@@ -171,6 +171,46 @@ static cornu_status check_fits(gpu *g, const plan *p, const plan_need *n)
 
 /* ---- memory that plans share ----------------------------------------------------------------- */
 
+/* The device's tables move to `to`. */
+static cornu_status move_tables(gpu *g, gpu_address to, size_t bytes, float *between)
+{
+    const gpu_state *s = g->state;
+    const size_t before = (size_t)s->table_count * 2 * sizeof *between;
+    TRY(g->driver->clear(g, to, bytes));
+    if (before == 0)
+        return CORNU_OK;
+    TRY(gpu_download(g, between, s->tables.at, before));
+    return gpu_upload(g, to, between, before);
+}
+
+/* Room for the plan's tables; those that are there keep their sums. */
+static cornu_status ensure_tables(gpu *g, int count)
+{
+    gpu_state *s = g->state;
+    const size_t bytes = (size_t)count * 2 * sizeof(float);
+    gpu_memory larger = {0};
+    double *shown;
+    if (count <= s->table_count)
+        return CORNU_OK;
+    TRY(gpu_drain(g));
+    TRY(memory_new(2 * (size_t)count, sizeof *shown, "tables of metrics", &shown));
+    cornu_status status = gpu_memory_new(g, bytes, "tables of metrics", &larger);
+    if (status == CORNU_OK)
+        status = move_tables(g, larger.at, bytes, (float *)(void *)(shown + count));
+    if (status != CORNU_OK) {
+        gpu_memory_free(g, &larger);
+        free(shown);
+        return status;
+    }
+    gpu_memory_free(g, &s->tables);
+    free(s->shown_tables);
+    s->tables = larger;
+    s->shown_tables = shown;
+    s->table_count = count;
+    s->moves++;
+    return CORNU_OK;
+}
+
 /* Grow one of the device's shared buffers. The old one goes first: its content is of steps that are
    over, and both together might not fit. */
 static cornu_status ensure(gpu *g, gpu_memory *m, size_t bytes, const char *what)
@@ -339,7 +379,8 @@ cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i)
                 .group = p->chosen.groups[i],
                 .tensors = p->tensors,
                 .state = p->chosen.states[i],
-                .scratch = g->state->scratch.at};
+                .scratch = g->state->scratch.at,
+                .tables = g->state->tables.at};
     for (int k = 0; k < OP_INPUTS_MAX; k++)
         r.in[k] = o->in[k] == NO_TENSOR ? 0 : p->tensors[o->in[k]];
     for (int k = 0; k < OP_OUTPUTS_MAX; k++)
@@ -449,6 +490,8 @@ static cornu_status make_ready(gpu *g, prepared *r, plan_need *n)
     cornu_status status = gpu_queue_reserve(g, r->plan->batch);
     if (status == CORNU_OK)
         status = ensure_memory(g, r);
+    if (status == CORNU_OK)
+        status = ensure_tables(g, r->plan->table_count);
     if (status == CORNU_OUT_OF_MEMORY)
         status = fail_refused(g, r->plan, n);
     TRY(status);

@@ -168,11 +168,27 @@ cornu_status gpu_flush(gpu *g)
 
 /* ---- results ----------------------------------------------------------------------------- */
 
+static cornu_status get_tables(gpu *g, step_results *out, bool reset)
+{
+    const gpu_state *s = g->state;
+    float *const floats = (float *)(void *)(s->shown_tables + s->table_count);
+    const size_t bytes = (size_t)s->table_count * 2 * sizeof *floats;
+    out->tables = s->shown_tables;
+    out->table_count = s->table_count;
+    if (s->table_count == 0)
+        return CORNU_OK;
+    TRY(gpu_download(g, floats, s->tables.at, bytes));
+    for (int i = 0; i < s->table_count; i++)
+        s->shown_tables[i] = (double)floats[2 * i] + (double)floats[2 * i + 1];
+    return reset ? g->driver->clear(g, s->tables.at, bytes) : CORNU_OK;
+}
+
 cornu_status gpu_get_results(gpu *g, step_results *out, bool reset)
 {
     gpu_queue *q = &g->state->queue;
     TRY(gpu_flush(g));
     TRY(g->driver->results(g, out, reset));
+    TRY(get_tables(g, out, reset));
     q->finished = q->launched;
     return CORNU_OK;
 }

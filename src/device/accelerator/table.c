@@ -56,6 +56,8 @@ static void close_shared(gpu *g)
     gpu_variables_free(g);
     gpu_memory_free(g, &s->arena);
     gpu_memory_free(g, &s->scratch);
+    gpu_memory_free(g, &s->tables);
+    free(s->shown_tables);
     free(s);
     g->state = NULL;
 }

@@ -55,6 +55,7 @@ KERNELS(crop, &cpu_crop);
 KERNELS(loss, &cpu_softmax_head, &cpu_softmax_loss, &cpu_loss);
 KERNELS(metric, &cpu_metric);
 KERNELS(penalty, &cpu_penalty);
+KERNELS(tally, &cpu_tally);
 KERNELS(square_sum, &cpu_penalized_square_sum, &cpu_square_sum);
 KERNELS(update, &cpu_update);
 #undef KERNELS

@@ -69,6 +69,8 @@ void host_close(device *d)
     free_variables(h);
     memory_free_aligned(h->arena);
     memory_free_aligned(h->scratch);
+    free(h->results.tables);
+    free(h->shown_tables);
     threads_close(h->pool);
     free(h);
 }

@@ -31,8 +31,8 @@ typedef struct op_run {
                               kernel.flush; `run` keeps what it needs */
     const void *absorbed;  /* the state of the kernel whose deferred work this run does as well;
                               NULL:  of none */
-    step_results *results; /* LOSS: host_add_loss; METRIC
-                              adds its sum over samples to .metrics; host_run does the rest */
+    step_results *results; /* LOSS: host_add_loss; METRIC adds its sum over samples to .metrics,
+                              TALLY to .tables; host_run does the rest */
 } op_run;
 
 /* A loss's mean over the rows of this step: into the step's loss, of which it may be a term. */
@@ -128,6 +128,7 @@ struct host_device {
     int prepared_count; /* plans that share them */
     prepared *pending;  /* some of its last step's work is deferred; NULL: of none */
     step_results results;
+    double *shown_tables; /* [results.table_count] as they were when results was called last */
 };
 
 /* The slots of device_ops; open is the device's own and calls host_open. */

@@ -32,6 +32,28 @@ cornu_status host_ensure_memory(host_device *h, const prepared *r)
     return ensure(&h->scratch, &h->scratch_bytes, r->scratch_bytes, "scratch memory of kernels");
 }
 
+/* Room for the plan's tables; those that are there keep their sums. */
+static cornu_status ensure_tables(host_device *h, int count)
+{
+    double *tables, *shown = NULL;
+    if (count <= h->results.table_count)
+        return CORNU_OK;
+    TRY(memory_new((size_t)count, sizeof *tables, "tables of metrics", &tables));
+    cornu_status status = memory_new((size_t)count, sizeof *shown, "tables of metrics", &shown);
+    if (status != CORNU_OK) {
+        free(tables);
+        return status;
+    }
+    if (h->results.tables)
+        memcpy(tables, h->results.tables, (size_t)h->results.table_count * sizeof *tables);
+    free(h->results.tables);
+    free(h->shown_tables);
+    h->results.tables = tables;
+    h->shown_tables = shown;
+    h->results.table_count = count;
+    return CORNU_OK;
+}
+
 /* ---- kernels ----------------------------------------------------------------------------- */
 
 static bool is_dense(op_kind kind)
@@ -299,6 +321,7 @@ cornu_status host_prepare(device *d, const plan *p, prepared **out)
         TRY_GOTO(defer(r, i));
     TRY_GOTO(check_plan_fits(h, r));
     TRY_GOTO(host_ensure_memory(h, r));
+    TRY_GOTO(ensure_tables(h, p->table_count));
 done:
     if (status != CORNU_OK)
         host_release(d, r);

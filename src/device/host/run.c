@@ -128,9 +128,16 @@ void host_watch(device *d, prepared *p, void (*done)(void *context, int ops), vo
 cornu_status host_results(device *d, step_results *out, bool reset)
 {
     host_device *h = host_of(d);
+    const size_t bytes = (size_t)h->results.table_count * sizeof *h->shown_tables;
     *out = h->results;
-    if (reset)
-        memset(&h->results, 0, sizeof h->results);
+    out->tables = h->shown_tables;
+    if (bytes > 0)
+        memcpy(h->shown_tables, h->results.tables, bytes);
+    if (!reset)
+        return CORNU_OK;
+    if (bytes > 0)
+        memset(h->results.tables, 0, bytes);
+    h->results = (step_results){.tables = h->results.tables, .table_count = h->results.table_count};
     return CORNU_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "device/reference/reference.h"
 #include "device/resample.h"
 #include "device/rows.h"
+#include "device/tally.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,5 +294,12 @@ cornu_status reference_metric(const op_run *r)
     for (int64_t i = 0; i < rows; i++)
         sum += host_metric_row(r->op, r->in[0] + i * n, r->in[1] + i * targets, n);
     r->results->metrics[r->op->a.metric.slot] += metric_result(r->op, sum, r->plan->batch, rows);
+    return CORNU_OK;
+}
+
+cornu_status reference_tally(const op_run *r)
+{
+    const tally_rows t = tally_rows_of(r->plan, r->op, r->in);
+    tally_add_rows(&t, 0, t.rows, r->results->tables + r->op->a.tally.table);
     return CORNU_OK;
 }

@@ -8,18 +8,19 @@
 /* ---- Slice ---------------------------------------------------------------------------------- */
 
 /* A list of a Slice: an attribute before opset 10, else a constant input. */
-typedef struct number_list {
+typedef struct attribute_list {
     const Onnx__AttributeProto *attribute;
     const Onnx__TensorProto *tensor;
     int64_t count; /* -1: it is not there */
-} number_list;
+} attribute_list;
 
 static cornu_status read_list(const onnx_import *im, const char *key, size_t input,
-                              number_list *out)
+                              attribute_list *out)
 {
     const Onnx__NodeProto *n = onnx_node_at(im);
     const char *name = im->opset < 10 ? "" : onnx_input_name(n, input);
-    *out = (number_list){.attribute = im->opset < 10 ? onnx_attribute(n, key) : NULL, .count = -1};
+    *out =
+        (attribute_list){.attribute = im->opset < 10 ? onnx_attribute(n, key) : NULL, .count = -1};
     if (out->attribute)
         out->count = (int64_t)out->attribute->n_ints;
     if (!*name)
@@ -31,7 +32,7 @@ static cornu_status read_list(const onnx_import *im, const char *key, size_t inp
     return onnx_import_fail(im, "%s: found no constant of 64-bit integers; expected one", key);
 }
 
-static int64_t number_at(const number_list *l, int64_t i)
+static int64_t number_at(const attribute_list *l, int64_t i)
 {
     return l->attribute ? l->attribute->ints[i] : onnx_integer_at(l->tensor, i);
 }
@@ -44,7 +45,7 @@ typedef struct slice_part {
 
 static cornu_status read_parts(const onnx_import *im, slice_part parts[SHAPE_MAX])
 {
-    number_list starts, ends, axes, steps;
+    attribute_list starts, ends, axes, steps;
     TRY(read_list(im, "starts", 1, &starts));
     TRY(read_list(im, "ends", 2, &ends));
     TRY(read_list(im, "axes", 3, &axes));

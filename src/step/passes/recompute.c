@@ -59,7 +59,8 @@ typedef struct recomputation {
 
 static bool is_judge(const op *o)
 {
-    return o->kind == OP_LOSS || o->kind == OP_METRIC || o->kind == OP_PENALTY;
+    return o->kind == OP_LOSS || o->kind == OP_METRIC || o->kind == OP_PENALTY ||
+           o->kind == OP_TALLY;
 }
 
 /* The buffer that `t` is stored in; NO_TENSOR for variables and constants. */

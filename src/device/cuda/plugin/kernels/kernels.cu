@@ -13,4 +13,5 @@
 #include "device/cuda/plugin/kernels/rows.cuh"
 #include "device/cuda/plugin/kernels/step.cuh"
 #include "device/cuda/plugin/kernels/sums.cuh"
+#include "device/cuda/plugin/kernels/tally.cuh"
 #include "device/cuda/plugin/kernels/update.cuh"
