@@ -11,7 +11,8 @@ import tensorflow as tf  # noqa: E402
 PACKAGE = pathlib.Path(__file__).parent.parent / "python" / "cornu"
 KERAS = {"keras": [keras, tf.keras], "layers": [keras.layers], "losses": [keras.losses], "metrics": [keras.metrics],
          "optimizers": [keras.optimizers], "schedules": [keras.optimizers.schedules], "callbacks": [keras.callbacks],
-         "initializers": [keras.initializers], "regularizers": [keras.regularizers], "constraints": [keras.constraints], "activations": [keras.activations], "models": [keras.models],
+         "initializers": [keras.initializers], "regularizers": [keras.regularizers],
+         "constraints": [keras.constraints], "activations": [keras.activations], "models": [keras.models],
          "utils": [keras.utils], "saving": [keras.saving], "backend": [keras.backend, tf.keras.backend],
          "config": [keras.config], "distribution": [keras.distribution], "ops": [keras.ops]}
 TENSORFLOW = {"tensorflow": [tf, tf.compat.v1], "config": [tf.config], "config_experimental": [tf.config.experimental],

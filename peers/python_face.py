@@ -24,6 +24,7 @@ import keras as real  # noqa: E402
 import numpy as np  # noqa: E402
 
 from cornu import keras as ours  # noqa: E402
+from cornu.keras import _keras_names  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 import exchange  # noqa: E402  runs the scripts
@@ -48,6 +49,7 @@ DIFFERENT = {
     "losses.deserialize.config": "the same",
     "losses.Loss": "the base class, of which no object is made",
     "metrics.Metric": "the same",
+    "metrics.BinaryIoU.target_class_ids": "a list, as JSON has it",
     **{f"optimizers.{o}.ema_momentum": "without effect, as use_ema is not there"
        for o in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Nadam", "Lion", "Ftrl")},
 }
@@ -136,6 +138,22 @@ def compare_scripts(update):
     return bad, len(names)
 
 
+# ---- names -----------------------------------------------------------------------------------------
+
+
+def compare_names():
+    """tests/python/test_keras_names.py holds cornu to these names without Keras."""
+    modules = {name: attrgetter(name)(real) for name in ("layers", "losses", "metrics", "optimizers", "initializers",
+                                                         "regularizers", "constraints", "activations", "callbacks")}
+    modules["schedules"] = real.optimizers.schedules
+    bad = []
+    for name, module in modules.items():
+        there = {n for n in dir(module) if not n.startswith("_") and not inspect.ismodule(getattr(module, n))}
+        if apart := there ^ getattr(_keras_names, name):
+            bad.append(f"_keras_names.{name}: Keras has other names: {' '.join(sorted(apart))}; run make_keras_names.py")
+    return bad
+
+
 # ---- lines -----------------------------------------------------------------------------------------
 
 
@@ -177,7 +195,7 @@ def compare_lines():
 
 
 def main():
-    bad = compare_signatures() + compare_lines()
+    bad = compare_signatures() + compare_names() + compare_lines()
     different, count = compare_scripts("--update" in sys.argv[1:])
     bad += different
     print("\n".join(bad))
