@@ -261,6 +261,21 @@ typedef struct cornu_progress {
     bool left_at_most; /* the callback early_stopping may end it earlier */
 } cornu_progress;
 
+/* What a model gave for a batch, in training before the step: for the caller's own metrics, those
+   of the compile section with the key `called`. Only the library makes it. */
+typedef struct cornu_batch_outputs {
+    bool begins;          /* the first batch of a pass: metrics start afresh */
+    int64_t count;        /* samples */
+    const float *outputs; /* [count][output_size], rows as cornu_predict gives them */
+    int64_t output_size;
+    const float *targets; /* [count][target_size]: values or class numbers; of several outputs those
+                             of all, then weights if samples have one for each output */
+    int64_t target_size;
+    int value_count; /* of such metrics */
+    double *values;  /* [value_count], in the order of the compile section; the function sets them:
+                        each metric's value over the pass so far */
+} cornu_batch_outputs;
+
 typedef struct cornu_history cornu_history;
 typedef struct cornu_saving cornu_saving; /* progress of writing a model file: trainer.h */
 
@@ -306,6 +321,9 @@ typedef struct cornu_fit_options {
     void *user;
     bool recompute; /* compute activations again in the backward pass instead of keeping them: less
                        memory, more time, the same bits; also if the recipe says so */
+    /* Called after each batch of training and validation if the model has metrics of the caller's
+       own, which need it */
+    void (*on_outputs)(void *user, const cornu_batch_outputs *batch);
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Callbacks may read and write the model's weights, set its
@@ -327,6 +345,8 @@ typedef struct cornu_run_options {
     void (*on_notice)(void *user, const char *line);             /* evaluate; may be NULL */
     bool (*should_stop)(void *user);                             /* may be NULL */
     void *user;
+    /* evaluate: as in cornu_fit_options */
+    void (*on_outputs)(void *user, const cornu_batch_outputs *batch);
 } cornu_run_options;
 
 /* Mean loss and metrics over a split. */

@@ -64,6 +64,12 @@ CORNU_API cornu_status cornu_trainer_test(cornu_trainer *trainer, const cornu_ar
 /* cornu_predict in one batch. */
 CORNU_API cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs,
                                              int64_t count, float *outputs);
+/* Call this function after each batch that is trained or tested, for metrics of the caller's own:
+   cornu_fit_options.on_outputs. NULL: none. */
+CORNU_API void cornu_trainer_on_outputs(cornu_trainer *trainer,
+                                        void (*on_outputs)(void *user,
+                                                           const cornu_batch_outputs *batch),
+                                        void *user);
 CORNU_API cornu_status cornu_trainer_reset(cornu_trainer *trainer);
 /* Copy weights and optimizer state into the model, which otherwise stays as it was at the opening.
  */

@@ -298,6 +298,26 @@ void on_notice(void *user, const char *line)
     PyGILState_Release(gil);
 }
 
+static PyObject *memory(const void *values, int64_t count, size_t size, int how)
+{
+    return PyMemoryView_FromMemory((char *)(uintptr_t)values, (Py_ssize_t)count * (Py_ssize_t)size,
+                                   how);
+}
+
+void on_outputs(void *user, const cornu_batch_outputs *b)
+{
+    call *c = user;
+    const int64_t n = b->count;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    if (!c->failed)
+        call_python(c, c->on_outputs,
+                    Py_BuildValue("(OLNNN)", b->begins ? Py_True : Py_False, (long long)n,
+                                  memory(b->outputs, n * b->output_size, sizeof(float), PyBUF_READ),
+                                  memory(b->targets, n * b->target_size, sizeof(float), PyBUF_READ),
+                                  memory(b->values, b->value_count, sizeof(double), PyBUF_WRITE)));
+    PyGILState_Release(gil);
+}
+
 bool should_stop(void *user)
 {
     call *c = user;

@@ -86,7 +86,8 @@ void release_arrays(array_buffers *b);
 /* The state of the library's callbacks while it works without the GIL. */
 typedef struct call {
     model_object *model; /* model that may be used within callbacks; or NULL */
-    PyObject *on_step, *on_epoch_begin, *on_epoch, *on_validation, *on_notice; /* NULL: none */
+    /* NULL: none */
+    PyObject *on_step, *on_epoch_begin, *on_epoch, *on_validation, *on_notice, *on_outputs;
     PyObject *type, *value, *traceback; /* the first exception in a callback */
     bool failed, stop;
     double asked; /* when signals were looked at last */
@@ -97,6 +98,9 @@ void on_epoch_begin(void *user, const cornu_progress *p);
 void on_epoch(void *user, const cornu_progress *p);
 void on_validation(void *user, const cornu_progress *p);
 void on_notice(void *user, const char *line);
+/* on_outputs(begins, samples, outputs, targets, values): memory of floats, and of doubles, which
+   the function sets. */
+void on_outputs(void *user, const cornu_batch_outputs *batch);
 /* Signals are looked at twenty times a second: taking the GIL after each step would be felt. */
 bool should_stop(void *user);
 /* The present exception ends the work. */

@@ -106,6 +106,7 @@ static const keyword fit_keywords[] = {
     {"on_epoch_begin", KEYWORD_OBJECT, offsetof(fit_call, c.on_epoch_begin)},
     {"on_epoch", KEYWORD_OBJECT, offsetof(fit_call, c.on_epoch)},
     {"on_validation", KEYWORD_OBJECT, offsetof(fit_call, c.on_validation)},
+    {"on_outputs", KEYWORD_OBJECT, offsetof(fit_call, c.on_outputs)},
     {"on_notice", KEYWORD_OBJECT, offsetof(fit_call, c.on_notice)},
     {"on_states", KEYWORD_OBJECT, offsetof(fit_call, on_states)},
     {NULL, KEYWORD_INT, 0}};
@@ -115,6 +116,7 @@ static void connect(fit_call *f, model_object *self)
     cornu_fit_options *o = &f->options;
     f->c.model = self;
     o->on_validation_step = f->c.on_validation ? on_validation : NULL;
+    o->on_outputs = f->c.on_outputs ? on_outputs : NULL;
     o->on_step = f->c.on_step ? on_step : NULL;
     o->on_epoch_begin = f->c.on_epoch_begin ? on_epoch_begin : NULL;
     o->on_epoch = f->c.on_epoch ? on_epoch : NULL;
@@ -200,6 +202,7 @@ static const keyword evaluate_keywords[] = {
     {"top_k", KEYWORD_INT, offsetof(run_call, options.top_k)},
     {"on_step", KEYWORD_OBJECT, offsetof(run_call, c.on_step)},
     {"on_notice", KEYWORD_OBJECT, offsetof(run_call, c.on_notice)},
+    {"on_outputs", KEYWORD_OBJECT, offsetof(run_call, c.on_outputs)},
     {"files", KEYWORD_OBJECT, offsetof(run_call, files)},
     {NULL, KEYWORD_INT, 0}};
 
@@ -228,6 +231,7 @@ PyObject *model_evaluate(PyObject *object, PyObject *arguments, PyObject *keywor
     r.c.model = self;
     r.options.on_step = r.c.on_step ? on_step : NULL;
     r.options.on_notice = r.c.on_notice ? on_notice : NULL;
+    r.options.on_outputs = r.c.on_outputs ? on_outputs : NULL;
     r.options.user = &r.c;
     const cornu_data *of = ((data_object *)data)->data;
     cornu_status status;
@@ -273,8 +277,9 @@ static bool begin_batch(model_object *self)
     return false;
 }
 
-static const keyword where_keywords[] = {
-    CORNU_WHERE_OPTIONS(KEYWORD_WHERE, run_call) /* and nothing else */
+static const keyword batch_keywords[] = {
+    CORNU_WHERE_OPTIONS(KEYWORD_WHERE, run_call){"on_outputs", KEYWORD_OBJECT,
+                                                 offsetof(run_call, c.on_outputs)},
     {NULL, KEYWORD_INT, 0}};
 
 /* on_batch(x, y, weights, train, **where): the means of loss and metrics so far, as a dict. Where
@@ -289,7 +294,7 @@ PyObject *model_on_batch(PyObject *object, PyObject *arguments, PyObject *keywor
     cornu_scores scores = {.size = sizeof scores};
     int train;
     if (!PyArg_ParseTuple(arguments, "OOOp", &x, &y, &weights, &train) ||
-        !read_keywords("on_batch", keywords, where_keywords, &r))
+        !read_keywords("on_batch", keywords, batch_keywords, &r))
         return NULL;
     if (!get_arrays(x, y, weights, &buffers, &batch) || !begin_batch(self)) {
         release_arrays(&buffers);
@@ -298,12 +303,15 @@ PyObject *model_on_batch(PyObject *object, PyObject *arguments, PyObject *keywor
     cornu_status status = CORNU_OK;
     Py_BEGIN_ALLOW_THREADS;
     status = open_trainer(self, &r.options.where);
-    if (status == CORNU_OK)
+    if (status == CORNU_OK) {
+        cornu_trainer_on_outputs(self->trainer, r.c.on_outputs ? on_outputs : NULL, &r.c);
         status = (train ? cornu_trainer_train : cornu_trainer_test)(self->trainer, &batch, &scores);
+        cornu_trainer_on_outputs(self->trainer, NULL, NULL);
+    }
     Py_END_ALLOW_THREADS;
     end_work(self);
     release_arrays(&buffers);
-    return status == CORNU_OK ? scores_dict(&scores) : fail(status);
+    return call_succeeded(&r.c, status) ? scores_dict(&scores) : NULL;
 }
 
 PyObject *model_reset_metrics(PyObject *object, PyObject *unused)

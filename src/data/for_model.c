@@ -212,7 +212,7 @@ static cornu_status check_metrics(const cornu_model *model)
         int64_t outputs = s->rank > 0 ? s->dim[s->rank - 1] : 1;
         const bool sparse = metric_takes_classes(&model->metrics[i]);
         if (outputs > 1 && model->outputs[output].has_loss && !model->metrics[i].of_loss &&
-            sparse != classes)
+            !model->metrics[i].called && sparse != classes)
             return status_fail(CORNU_INVALID,
                                "metric %s takes %s; expected one for %s, which the loss %s takes",
                                metric_name(&model->metrics[i]),

@@ -234,7 +234,10 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
     added.output = output;
     if (m->output_count > 1)
         metric_show_output(&added, model_output_name(m, output));
-    return add_metric(at, &added, c);
+    cornu_status status = add_metric(at, &added, c);
+    if (status != CORNU_OK)
+        metrics_free(&added, 1);
+    return status;
 }
 
 /* The metrics of one output: one, or a list of them, which Keras allows to be in lists, too. */
@@ -297,8 +300,10 @@ static cornu_status read_all_goals(const cornu_model *m, const doc *section, com
 static cornu_status read_goals(const cornu_model *m, const doc *section, compilation *c)
 {
     cornu_status status = read_all_goals(m, section, c);
-    if (status != CORNU_OK)
+    if (status != CORNU_OK) {
         model_outputs_free(c->outputs, m->output_count);
+        metrics_free(c->metrics, c->metric_count);
+    }
     return status;
 }
 
@@ -306,8 +311,13 @@ static cornu_status read_goals(const cornu_model *m, const doc *section, compila
 static cornu_status take_goals(cornu_model *m, compilation *c)
 {
     cornu_status status = training_state_start_tables(&m->training, c->table_count);
-    model_outputs_free(status == CORNU_OK ? m->outputs : c->outputs, m->output_count);
-    TRY(status);
+    if (status != CORNU_OK) {
+        model_outputs_free(c->outputs, m->output_count);
+        metrics_free(c->metrics, c->metric_count);
+        return status;
+    }
+    model_outputs_free(m->outputs, m->output_count);
+    metrics_free(m->metrics, m->metric_count);
     memcpy(m->outputs, c->outputs, (size_t)m->output_count * sizeof *m->outputs);
     memcpy(m->metrics, c->metrics, sizeof c->metrics);
     m->metric_count = c->metric_count;

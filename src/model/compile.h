@@ -203,6 +203,9 @@ typedef struct metric {
     int curve, summation, average; /* metric_curve, ...; METRIC_EACH: a value for each column */
     double at, beta;               /* at: the specificity, recall, ... that is wanted */
     bool multi_label, from_logits, sparse_true, sparse_found;
+    /* The caller computes it, from the outputs of each batch: what the compile section has, which
+       belongs to the model; else NULL. Then `id` says nothing. */
+    json_t *called;
     bool is_accuracy;              /* the user wrote "accuracy" or "acc", and sees that name */
     char name[METRIC_NAME_SIZE];   /* the user's own name for it; "": none */
     char shown[METRIC_SHOWN_SIZE]; /* OUTPUT_name of several outputs, name_1 of a further one; else
@@ -261,6 +264,10 @@ void metric_show_number(metric *m, const metric *others, int count);
 /* Read one metric; "accuracy" (or "acc") becomes binary, sparse or categorical accuracy by the
    number of outputs and whether the loss is sparse, as Keras chooses. `output`: its shape. */
 cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, metric *out);
+/* Is the metric that is written there one that the caller computes? It then has the key "called",
+   its name: {class_name: ..., config: ..., called: my_metric}. */
+bool metric_is_called(const doc *d);
+void metrics_free(metric *metrics, int count);
 /* Does the metric that is written there take class numbers? False for "accuracy", which may. */
 bool metric_wants_classes(const doc *d);
 json_t *metric_to_json(const metric *m);

@@ -267,6 +267,19 @@ static const metric usual = {.table = -1,
                              .thresholds.count = -1,
                              .label_weights.count = -1};
 
+bool metric_is_called(const doc *d)
+{
+    return d && d->type == DOC_MAP && doc_get(d, "called");
+}
+
+void metrics_free(metric *metrics, int count)
+{
+    for (int i = 0; i < count; i++) {
+        json_decref(metrics[i].called);
+        metrics[i].called = NULL;
+    }
+}
+
 metric metric_of_loss(int output)
 {
     metric m = usual;
@@ -292,7 +305,7 @@ double metric_threshold(const metric *m)
 
 int metric_sum_count(const metric *m)
 {
-    return m->of_loss ? 1 : metric_has_table(m) ? 0 : metric_kind_of(m->id)->sum_count;
+    return m->of_loss || m->called ? 1 : metric_has_table(m) ? 0 : metric_kind_of(m->id)->sum_count;
 }
 
 bool metric_takes_classes(const metric *m)
@@ -308,7 +321,7 @@ double metric_value(const metric *m, const double *sums, const double *tables, i
         return metric_table_value(m, tables + m->table, samples);
     const double mean = sums[m->slot] / (double)samples;
     sums += m->slot;
-    switch (m->of_loss ? METRIC_VALUE_MEAN : metric_kind_of(m->id)->value) {
+    switch (m->of_loss || m->called ? METRIC_VALUE_MEAN : metric_kind_of(m->id)->value) {
     case METRIC_VALUE_MEAN:
         break;
     case METRIC_VALUE_ROOT:
@@ -359,12 +372,12 @@ static bool name_fits(const char *name)
     return length > 0 && length < METRIC_NAME_SIZE && strncmp(name, "val_", 4) != 0;
 }
 
-static cornu_status read_name(const doc *options, metric *out)
+static cornu_status read_name(const doc *options, const char *key, metric *out)
 {
     const char *name = NULL;
-    TRY(doc_read_string(options, "name", &name));
+    TRY(doc_read_string(options, key, &name));
     if (name && !name_fits(name))
-        return doc_fail(doc_get(options, "name"),
+        return doc_fail(doc_get(options, key),
                         "found \"%.80s\"; expected 1 to %d characters without commas and quotes, "
                         "and not the name of another column (loss, epoch, step, learning_rate, "
                         "seconds, val_...)",
@@ -386,10 +399,26 @@ static cornu_status read_options(const doc *d, const doc *options, metric *m)
     return CORNU_OK;
 }
 
+static cornu_status read_called(const doc *d, metric *out)
+{
+    static const char *const keys[] = {"module",           "class_name", "config",
+                                       "registered_name",  "called",     "build_config",
+                                       "shared_object_id", NULL};
+    TRY(doc_only_keys(d, keys));
+    if (!doc_string(doc_get(d, "called")))
+        return doc_fail_found(doc_get(d, "called"), "the metric's name");
+    *out = usual;
+    TRY(read_name(d, "called", out));
+    out->called = doc_to_json(d);
+    return out->called ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "a metric: not enough memory");
+}
+
 cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, metric *out)
 {
     const char *name;
     const doc *options;
+    if (metric_is_called(d))
+        return read_called(d, out);
     TRY(name_split(d, "a metric", &name, &options));
     *out = usual;
     out->columns = output->dim[output->rank - 1];
@@ -406,7 +435,7 @@ cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, me
     if (d->type == DOC_STRING && strcmp(name, known) != 0)
         strcpy(out->name, name); /* Keras shows the name as written; a row's name is short enough */
     TRY(read_options(d, options, out));
-    TRY(read_name(options, out));
+    TRY(read_name(options, "name", out));
     TRY(check_targets(d, out, sparse_loss));
     if (out->class_id >= out->columns)
         return doc_fail(doc_get(options, "class_id"), "found %lld; expected 0 to %lld, or null",
@@ -425,6 +454,8 @@ bool metric_wants_classes(const doc *d)
 
 json_t *metric_to_json(const metric *m)
 {
+    if (m->called)
+        return json_incref(m->called);
     if (m->is_accuracy && (!*m->name || strcmp(m->name, "acc") == 0))
         return json_string(bare_name(m));
     json_t *config = *m->name ? json_pack("{s:s}", "name", m->name) : json_object();

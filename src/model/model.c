@@ -61,6 +61,7 @@ void model_free(cornu_model *m)
     if (!m)
         return;
     model_outputs_free(m->outputs, m->output_count);
+    metrics_free(m->metrics, m->metric_count);
     for (int i = 0; i < m->node_count; i++)
         model_node_free(&m->nodes[i]);
     free(m->nodes);

@@ -365,6 +365,14 @@ static inline bool model_weighs_losses(const cornu_model *m)
             return true;
     return false;
 }
+/* Does the caller compute metrics, from the outputs of each batch? */
+static inline bool model_calls_metrics(const cornu_model *m)
+{
+    for (int i = 0; i < m->metric_count; i++)
+        if (m->metrics[i].called)
+            return true;
+    return false;
+}
 /* The name of an output: its key, or that of its node or, if that has one output in the model, of
    the submodel's call that it comes from; and of an input: its key, or that of its node. */
 const char *model_output_name(const cornu_model *m, int output);

@@ -161,12 +161,13 @@ static cornu_status add_forward(step_builder *b, tensor_ref *outputs)
     return status;
 }
 
-/* Put several outputs into one row, one after another. Training does not read it. */
+/* Put several outputs into one row, one after another. Training reads it only for metrics that the
+   caller computes. */
 static cornu_status add_output(step_builder *b, const tensor_ref *outputs)
 {
     const cornu_model *m = b->plan->model;
     tensor_ref flat[MODEL_ENDS_MAX];
-    if (m->output_count == 1 || b->plan->mode == PLAN_TRAIN)
+    if (m->output_count == 1 || (b->plan->mode == PLAN_TRAIN && !model_calls_metrics(m)))
         return CORNU_OK;
     for (int i = 0; i < m->output_count; i++) {
         b->node = &m->nodes[m->outputs[i].node];
@@ -382,7 +383,7 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
     const bool classes = m->outputs[g->number].target == TARGET_CLASSES;
     for (int i = 0; i < m->metric_count; i++) {
         const metric_kind *k = metric_kind_of(m->metrics[i].id);
-        if (m->metrics[i].output != g->number || m->metrics[i].of_loss)
+        if (m->metrics[i].output != g->number || m->metrics[i].of_loss || m->metrics[i].called)
             continue;
         const bool sparse = metric_takes_classes(&m->metrics[i]);
         if (l && sparse != classes)
@@ -494,6 +495,8 @@ static void set_lives(plan *p)
             touch(p, p->ops[i].out[k], i);
     }
     touch(p, p->output, p->op_count);
+    if (model_calls_metrics(p->model))
+        touch(p, p->target, p->op_count);
     touch(p, p->input_gradient, p->op_count);
     for (int i = 0; p->scope == SCOPE_GRADIENTS && i < p->model->weight_count; i++)
         touch(p, p->gradients[i], p->op_count);

@@ -241,14 +241,29 @@ cornu_status monitor_read(monitor *m, const doc *options)
     return CORNU_OK;
 }
 
-/* The loss, or a metric that is one: all others are better when they are more. */
-static bool less_is_better(const char *name, const cornu_model *m)
+/* The loss, or a metric that is one: all others are better when they are more. Of one that the
+   caller computes Keras knows as little as its name tells. */
+static cornu_status find_direction(const char *callback, const char *name, const cornu_model *m,
+                                   int *direction)
 {
     const char *bare = strncmp(name, "val_", 4) == 0 ? name + 4 : name;
-    for (int i = 0; i < m->metric_count; i++)
-        if (strcmp(metric_name(&m->metrics[i]), bare) == 0)
-            return metric_less_is_better(&m->metrics[i]);
-    return strstr(name, "loss") != NULL;
+    *direction = strstr(name, "loss") ? -1 : 1;
+    for (int i = 0; i < m->metric_count; i++) {
+        const metric *found = &m->metrics[i];
+        if (strcmp(metric_name(found), bare) != 0)
+            continue;
+        *direction = metric_less_is_better(found) ? -1 : 1;
+        if (!found->called)
+            return CORNU_OK;
+        if (strcmp(callback, "early_stopping") == 0)
+            return status_fail(
+                CORNU_INVALID,
+                "%s: mode: found auto for %s, which the caller computes; expected min "
+                "or max",
+                callback, name);
+        *direction = strstr(name, "acc") ? 1 : -1;
+    }
+    return CORNU_OK;
 }
 
 cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f)
@@ -260,10 +275,8 @@ cornu_status monitor_find(monitor *m, const char *callback, const fit_state *f)
         if (strcmp(m->name, logs->name[i]) != 0)
             continue;
         m->column = i;
-        if (m->direction == 0)
-            m->direction = less_is_better(m->name, f->model) ? -1 : 1;
         text_free(&t);
-        return CORNU_OK;
+        return m->direction ? CORNU_OK : find_direction(callback, m->name, f->model, &m->direction);
     }
     cornu_status status = status_fail(
         CORNU_INVALID, "%s: monitor: found %s; expected one of %s%s", callback, m->name,

@@ -110,7 +110,9 @@ static cornu_status open_division(evaluating *run, input_pipeline *f)
 {
     cornu_ranks *ranks = run->e->ranks;
     int count = cornu_ranks_count(ranks);
-    bool whole = run->e->report || run->e->each_step || run->e->data->stream, *all;
+    bool whole = run->e->report || run->e->each_step || run->e->data->stream ||
+                 model_calls_metrics(session_model(run->session)),
+         *all;
     if (!ranks)
         return CORNU_OK;
     TRY(memory_new((size_t)count, sizeof *all, "ranks", &all));
@@ -375,6 +377,7 @@ static cornu_status evaluate(cornu_model *model, const cornu_run_options *o, con
     session *s;
     TRY(session_open(model, &(session_options){.where = o->where}, &s));
     scores_open(model, scores);
+    session_call_metrics(s, (called_metrics){.on_outputs = o->on_outputs, .user = o->user});
     cornu_status status = session_evaluate(s, e, scores);
     session_close(s);
     return status;

@@ -180,6 +180,9 @@ static cornu_status start_session(fit_run *run)
         TRY(features_learn(run->state.model, &run->input));
     notice_trainable(run);
     TRY(session_open(run->state.model, &options, &run->state.session));
+    session_call_metrics(
+        run->state.session,
+        (called_metrics){.on_outputs = run->options->on_outputs, .user = run->options->user});
     const device *d = session_device(run->state.session);
     if (d->ops->notice && *d->ops->notice(d))
         fit_notice(&run->state, "%s", d->ops->notice(d));

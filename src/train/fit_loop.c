@@ -257,7 +257,8 @@ static cornu_status train_batch(fit_run *run, const int64_t *index, int64_t batc
     }
     TRY(session_plan_for(run->state.session, PLAN_TRAIN, batch, samples_weighting(samples),
                          &ready));
-    if (op_profile_wants(run->state.profile, run->state.session, ready))
+    if (!model_calls_metrics(run->state.model) &&
+        op_profile_wants(run->state.profile, run->state.session, ready))
         return op_profile_step(run->state.profile, run->state.session, ready, samples, index);
     return session_step(run->state.session, ready, samples, index);
 }

@@ -13,6 +13,11 @@ struct session {
     size_t plan_count, plan_capacity;
     int64_t pass;               /* < 0: the model's epoch */
     distribution *distribution; /* of training plans; NULL: none */
+    called_metrics called;
+    bool continues; /* the pass that metrics of the caller's own are over has begun */
+    double values[MODEL_METRICS_MAX]; /* of these metrics, one after another */
+    float *outputs, *targets;         /* of a batch, for them */
+    size_t outputs_capacity, targets_capacity;
     live_weights live;
 };
 
@@ -82,6 +87,8 @@ void session_close(session *s)
         s->model->live = NULL;
     session_release_plans(s);
     free(s->plans);
+    free(s->outputs);
+    free(s->targets);
     if (s->device)
         s->device->ops->close(s->device);
     free(s);
@@ -242,6 +249,60 @@ void session_advance(session *s)
     s->model->has_trained = true;
 }
 
+/* ---- metrics of the caller's own --------------------------------------------------------- */
+
+called_metrics session_call_metrics(session *s, called_metrics by)
+{
+    const called_metrics before = s->called;
+    s->called = by;
+    return before;
+}
+
+static cornu_status read_rows(const session *s, const session_plan *ready, tensor_ref t,
+                              float **values, size_t *capacity, int64_t *columns)
+{
+    const int64_t count = ready->plan->tensors[t].count;
+    *columns = count / ready->plan->batch;
+    TRY(memory_grow(values, capacity, (size_t)count, sizeof **values));
+    return s->device->ops->read(s->device, ready->prepared, t, *values, count);
+}
+
+static cornu_status call_metrics(session *s, const session_plan *ready)
+{
+    const plan *p = ready->plan;
+    cornu_batch_outputs batch = {.begins = !s->continues, .count = p->batch, .values = s->values};
+    if (p->mode == PLAN_PREDICT || !model_calls_metrics(s->model))
+        return CORNU_OK;
+    for (int i = 0; i < s->model->metric_count; i++)
+        if (s->model->metrics[i].called) {
+            batch.value_count++;
+            if (!s->called.on_outputs)
+                return status_fail(
+                    CORNU_UNSUPPORTED,
+                    "metric %s: is one of the caller's own, as a function of Python's is; "
+                    "expected its program, or a compile section without it",
+                    metric_name(&s->model->metrics[i]));
+        }
+    TRY(read_rows(s, ready, p->output, &s->outputs, &s->outputs_capacity, &batch.output_size));
+    TRY(read_rows(s, ready, p->target, &s->targets, &s->targets_capacity, &batch.target_size));
+    batch.outputs = s->outputs;
+    batch.targets = s->targets;
+    s->continues = true;
+    s->called.on_outputs(s->called.user, &batch);
+    return CORNU_OK;
+}
+
+/* Their values stand where the device has sums of others, whose mean is over samples. */
+static void fill_called(const session *s, step_results *out)
+{
+    int number = 0;
+    for (int i = 0; i < s->model->metric_count; i++)
+        if (s->model->metrics[i].called)
+            out->metrics[s->model->metrics[i].slot] = s->values[number++] * (double)out->samples;
+}
+
+/* ---- steps and their results ------------------------------------------------------------- */
+
 static void end_step(session *s, const session_plan *ready)
 {
     if (ready->plan->mode == PLAN_TRAIN)
@@ -253,7 +314,7 @@ cornu_status session_step(session *s, session_plan *ready, const sample_block *s
 {
     TRY(session_run(s, ready, samples, index, 0));
     end_step(s, ready);
-    return CORNU_OK;
+    return call_metrics(s, ready);
 }
 
 cornu_status session_time_step(session *s, session_plan *ready, const sample_block *samples,
@@ -267,7 +328,11 @@ cornu_status session_time_step(session *s, session_plan *ready, const sample_blo
 
 cornu_status session_results(session *s, step_results *out, bool reset)
 {
-    return s->device->ops->results(s->device, out, reset);
+    TRY(s->device->ops->results(s->device, out, reset));
+    fill_called(s, out);
+    if (reset)
+        s->continues = false;
+    return CORNU_OK;
 }
 
 cornu_status session_read_variable(session *s, int number, float *values, int64_t count)

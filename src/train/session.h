@@ -68,6 +68,13 @@ double learning_rate_at(const cornu_model *model, int64_t iteration);
 double session_learning_rate(const cornu_model *model);
 /* Key augmentation by this pass over the data from now on, not by the model's epoch. */
 void session_set_pass(session *s, int64_t pass);
+/* Metrics of the caller's own get the outputs of each batch of training and evaluation by this
+   function, which may be NULL. Returns what was set before. */
+typedef struct called_metrics {
+    void (*on_outputs)(void *user, const cornu_batch_outputs *batch);
+    void *user;
+} called_metrics;
+called_metrics session_call_metrics(session *s, called_metrics by);
 cornu_status session_results(session *s, step_results *out, bool reset);
 /* Copy the device's variables begin..end-1 back into the model. */
 cornu_status session_pull(session *s, int begin, int end);

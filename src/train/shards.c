@@ -78,6 +78,12 @@ static cornu_status check_reductions(const cornu_model *m)
             return status_fail(CORNU_UNSUPPORTED,
                                "shards: found a loss with the reduction sum; expected "
                                "sum_over_batch_size, or batches that are not divided");
+    for (int i = 0; i < m->metric_count; i++)
+        if (m->metrics[i].called)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "shards: found the metric %s, which the caller computes from whole "
+                               "batches; expected batches that are not divided",
+                               metric_name(&m->metrics[i]));
     for (int i = 0; i < m->output_count; i++)
         if (m->outputs[i].traced && traced_loss_is_of_batch(m->outputs[i].traced))
             return status_fail(CORNU_UNSUPPORTED,

@@ -121,6 +121,15 @@ cornu_status cornu_trainer_predict(cornu_trainer *trainer, const float *inputs, 
     return session_predict(trainer->session, &none, inputs, count, count, outputs);
 }
 
+void cornu_trainer_on_outputs(cornu_trainer *trainer,
+                              void (*on_outputs)(void *user, const cornu_batch_outputs *batch),
+                              void *user)
+{
+    if (trainer)
+        session_call_metrics(trainer->session,
+                             (called_metrics){.on_outputs = on_outputs, .user = user});
+}
+
 cornu_status cornu_trainer_reset(cornu_trainer *trainer)
 {
     step_results results;

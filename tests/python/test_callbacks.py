@@ -99,9 +99,8 @@ def test_checkpoints_in_other_formats_are_refused_when_made(path):
     (TypeError, "perod", lambda: callbacks.ModelCheckpoint("a.safetensors", perod=2)),
     (ValueError, "factor", lambda: callbacks.ReduceLROnPlateau(factor=1.0)),
     (TypeError, "schedule", lambda: callbacks.LearningRateScheduler(0.1)),
-    (NotImplementedError, "numbers to send", lambda: callbacks.RemoteMonitor),
-    (NotImplementedError, "load_model continues", lambda: callbacks.BackupAndRestore),
-    (NotImplementedError, "on_epoch_end", lambda: callbacks.RemoteMonitor),
+    (ValueError, "Empty `backup_dir`", lambda: callbacks.BackupAndRestore("")),
+    (ValueError, "save_freq: found 0", lambda: callbacks.BackupAndRestore("b", save_freq=0)),
     (NotImplementedError, "averages", lambda: callbacks.SwapEMAWeights),
     (NotImplementedError, "outside of fit", lambda: callbacks.CallbackList([callbacks.EarlyStopping()])),
     (TypeError, "Callback", lambda: callbacks.CallbackList([print])),
@@ -309,3 +308,41 @@ def test_hooks_of_an_evaluation_come_once_a_batch(model, samples, training_batch
     seen.clear()
     model.evaluate(*samples, batch_size=20, verbose=0, callbacks=[callbacks.LambdaCallback(**hooks)])
     assert [what for what, *_ in seen] == one
+
+
+class Fails(callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if self.model.optimizer.iterations == 5:
+            raise RuntimeError("now")
+
+
+@pytest.mark.parametrize("frequency, epoch", [("epoch", 1), (2, 1), (5, 1)])
+def test_a_fit_goes_on_from_its_backup(tmp_path, frequency, epoch):
+    rng = np.random.default_rng(4)
+    x, y = rng.random((12, 3), np.float32), rng.random((12, 1), np.float32)
+
+    def made():
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, kernel_initializer="ones")])
+        model.compile(keras.optimizers.Adam(0.1), "mse")
+        return model
+
+    def fit(model, *more):
+        backup = callbacks.BackupAndRestore(tmp_path / "b", frequency, double_checkpoint=True)
+        return model.fit(x, y, batch_size=4, epochs=3, shuffle=False, verbose=0, callbacks=[backup, *more])
+
+    model = made()
+    with pytest.raises(RuntimeError, match="now"):
+        fit(model, Fails())
+    again = made()
+    history = fit(again)
+    assert history.epoch == list(range(epoch, 3)) and list((tmp_path / "b").iterdir()) == []
+    if frequency == "epoch":
+        whole = made()
+        losses = whole.fit(x, y, batch_size=4, epochs=3, shuffle=False, verbose=0).history["loss"]
+        assert history.history["loss"] == losses[1:] and again.optimizer.iterations == 9
+        assert all(np.array_equal(a, b) for a, b in zip(whole.get_weights(), again.get_weights()))
+
+
+def test_a_server_that_is_not_there_is_a_warning(model, samples):
+    with pytest.warns(UserWarning, match="Could not reach RemoteMonitor root server at http://127.0.0.1:9"):
+        model.fit(*samples, verbose=0, callbacks=[callbacks.RemoteMonitor("http://127.0.0.1:9")])

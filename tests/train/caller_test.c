@@ -302,6 +302,90 @@ static void a_file_of_a_section_of_ones_own_goes_on_by_its_recipe(void **state)
     cornu_model_close(m);
 }
 
+/* ---- metrics of the caller's own ---- */
+
+typedef struct batches {
+    int begun, seen;
+    double share, largest; /* of samples whose output says their class; target */
+    int64_t samples;
+} batches;
+
+/* Two metrics: the number of samples of the pass, and the accuracy, as the library has it. */
+static void count_batch(void *user, const cornu_batch_outputs *b)
+{
+    batches *all = user;
+    if (b->begins) {
+        all->begun++;
+        all->samples = 0;
+        all->share = 0;
+    }
+    all->seen++;
+    assert_int_equal(b->value_count, 2);
+    assert_int_equal(b->output_size, 3);
+    assert_int_equal(b->target_size, 1);
+    for (int64_t i = 0; i < b->count; i++) {
+        const float *y = b->outputs + i * 3;
+        const int best = y[0] >= y[1] && y[0] >= y[2] ? 0 : y[1] >= y[2] ? 1 : 2;
+        all->share += best == (int)b->targets[i];
+    }
+    all->samples += b->count;
+    b->values[0] = (double)all->samples;
+    b->values[1] = all->share / (double)all->samples;
+}
+
+static void expect_counted(const cornu_scores *s, double samples)
+{
+    assert_string_equal(s->all_name[1], "count");
+    assert_string_equal(s->all_name[2], "accuracy");
+    assert_string_equal(s->all_name[3], "own");
+    assert_float_equal(s->all_value[1], samples, 1e-9);
+    assert_float_equal(s->all_value[3], s->all_value[2], 1e-9);
+}
+
+static void keep_scores(void *user, const cornu_progress *p)
+{
+    (void)user;
+    expect_counted(p->scores, 40);
+    expect_counted(p->validation, 10);
+}
+
+static void metrics_of_the_callers_own_are_scores_as_others(void **state)
+{
+    (void)state;
+    cornu_model *m = runs_model(
+        "[{Dense: {units: 3, activation: softmax}}]",
+        "{optimizer: adam, loss: sparse_categorical_crossentropy, metrics: [{class_name: function, "
+        "config: f, called: count}, accuracy, {class_name: Own, called: own}]}",
+        "{epochs: 2, batch_size: 16, validation_split: 0.2}");
+    cornu_data *data = runs_data(50, 0);
+    batches all = {0};
+    cornu_fit_options fit = {
+        .size = sizeof fit, .on_outputs = count_batch, .on_epoch = keep_scores, .user = &all};
+    cornu_history *history;
+    expect_ok(cornu_fit(m, data, &fit, &history));
+    assert_int_equal(all.begun, 4); /* two epochs, two validations */
+    assert_int_equal(all.seen, 2 * (3 + 1));
+    assert_float_equal(cornu_history_value(history, 1, 1), 40, 1e-9);
+    cornu_history_close(history);
+    cornu_scores scores = {.size = sizeof scores};
+    cornu_run_options run = {.size = sizeof run, .on_outputs = count_batch, .user = &all};
+    expect_ok(cornu_evaluate(m, data, &run, &scores));
+    expect_counted(&scores, 50);
+    char *section;
+    expect_ok(cornu_model_compile_config(m, &section));
+    assert_non_null(strstr(section, "\"called\": \"count\""));
+    expect_ok(cornu_model_compile(m, section));
+    cornu_free(section);
+    run.on_outputs = NULL;
+    expect_status(cornu_evaluate(m, data, &run, &scores), CORNU_UNSUPPORTED);
+    expect_message("metric count: is one of the caller's own");
+    fit.shards = 2;
+    expect_status(cornu_fit(m, data, &fit, NULL), CORNU_UNSUPPORTED);
+    expect_message("shards: found the metric count");
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_section_of_ones_own_writes_its_files_anywhere),
         cmocka_unit_test(a_file_of_a_section_of_ones_own_goes_on_by_its_recipe),
         cmocka_unit_test(each_epoch_is_announced_and_each_step_reported),
+        cmocka_unit_test(metrics_of_the_callers_own_are_scores_as_others),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }

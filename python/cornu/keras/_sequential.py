@@ -1,6 +1,7 @@
 """A chain of layers."""
 from ._names import count_name
 from ._network import Calls, Network, described, fits
+from ._own_layers import network_of
 from ._tensors import KerasTensor, call
 from .layers import InputLayer, Layer
 
@@ -38,6 +39,7 @@ class Chain(Network):
             given = _input_of(layer)
         if given:
             before = self._known_tensors()[-1] if self._layers else given.output
+            layer = network_of(layer, before)
             self._tensors.append(call(layer, before, self.name))
         self._input = given
         self._layers.append(layer)
@@ -77,7 +79,8 @@ class Chain(Network):
             self._tensors = []
         self._tensors_of = versions
         tensor = self._tensors[-1] if self._tensors else self._input.output
-        for layer in self._layers[len(self._tensors):]:
+        for place in range(len(self._tensors), len(self._layers)):
+            layer = self._layers[place] = network_of(self._layers[place], tensor)
             tensor = call(layer, tensor, self.name)
             self._tensors.append(tensor)
         return self._tensors

@@ -10,7 +10,8 @@ from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, options_of, plain
 from . import _keras_names, activations, initializers, regularizers
-from ._names import automatic_name
+from ._names import automatic_name, snake_case
+from ._own_layers import OwnLayer, network_of
 from ._tensors import KerasTensor, Node, call, is_symbolic
 from ._tf2 import takes
 from .initializers import draw_seed
@@ -98,14 +99,22 @@ def check_trainable(owner: str, value: Any) -> bool:
     return value
 
 
-class Layer(Configured):
-    """Base of all layers: options by Keras's names, weights once its model is built.
+class Layer(OwnLayer, Configured):
+    """Base of all layers: options by Keras's names, weights once its model is built. Classes of one's own may be derived of it,
+    with `call` and, if need be, `build`.
 
     Besides its own options each layer has name and, if it is the first of a model, input_shape (of a sample), input_dim or
     batch_input_shape, and trainable. dtype is always "float32"."""
 
+    _may_be_own = True
     _is_operation = False  # made by keras.ops or an operator
     _is_called_once = False  # in the library
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "_row" not in cls.__dict__ and cls._row is not None:
+            raise NotImplementedError(f"{cls.__name__}: a {cls.__bases__[0].__name__} of one's own is not in cornu; it derives layers from "
+                                      f"keras.layers.Layer, which may use a {cls.__bases__[0].__name__}")
 
     def __init__(self, *args, **kwargs):
         owner = type(self).__name__
@@ -118,6 +127,11 @@ class Layer(Configured):
         for option in _NEUTRAL:
             if option.name in kwargs and option.name not in own:
                 option.check(owner, kwargs.pop(option.name))
+        if self._row is None and type(self) is not Layer:
+            if args or kwargs:
+                raise TypeError(f"{owner}: got an unexpected argument, {next(iter(kwargs), args and args[0])!r}; Layer takes name, trainable "
+                                f"and dtype")
+            return self._begin_own(owner, name, trainable)
         super().__init__(*args, **kwargs)
         for option in self._options:
             if option.type in _RESOLVE:
@@ -130,7 +144,7 @@ class Layer(Configured):
     def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"{owner}: name: found {name!r}; expected a string")
-        self.name = name or automatic_name(self._row["name"])
+        self.name = name or automatic_name(self._row["name"] if self._row else snake_case(owner))
         self._input_shape = input_shape
         self._trainable = True
         self._variables: list[Variable] = []
@@ -296,12 +310,20 @@ class Layer(Configured):
         if args or kwargs or mask is not None:
             told = "mask" if mask is not None else next(iter(kwargs), "a second argument")
             raise NotImplementedError(f"layer {self.name}: called with {told} is not in cornu; it takes tensors alone")
+        if self._row is None:
+            return network_of(self, inputs)(inputs, training=training) if is_symbolic(inputs) else self._on_arrays(inputs)
         check_training(self, training)
         if is_symbolic(inputs):
             return call(self, inputs)
         from .models import ArrayCall
 
         return ArrayCall(self, inputs).outputs_of_call()
+
+    def _on_arrays(self, inputs):
+        """A layer of one's own, on arrays: by a model of it alone."""
+        arrays = [np.asarray(x) for x in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+        begin = [KerasTensor((None, *x.shape[1:])) for x in arrays]
+        return network_of(self, begin if isinstance(inputs, (list, tuple)) else begin[0])(inputs)
 
     def _first_node(self, which: str) -> Node:
         if not self._inbound_nodes:
@@ -483,7 +505,7 @@ def _function_of(cls: type) -> Any:
 
 _functions = {cls._row["name"]: _function_of(cls) for cls in _classes.values() if cls._row["merges"]}
 globals().update(_functions)
-__all__ = ["Input", "InputLayer", "Layer", *_made, *_functions, "deserialize", "experimental", "serialize"]
+__all__ = ["Input", "InputLayer", "Lambda", "Layer", *_made, *_functions, "deserialize", "experimental", "serialize"]
 
 
 def _of_config(config: dict) -> Layer:
@@ -500,6 +522,19 @@ deserialize = deserializer("layer", _of_config)
 def serialize(layer: Layer) -> dict:
     """{class_name, config} of a layer."""
     return plain(layer)
+
+
+class Lambda(Layer):
+    """A function of tensors as a layer, written with keras.ops, operators and layers; a model of its name takes its place."""
+
+    def __init__(self, function, output_shape=None, mask=None, arguments=None, **kwargs):
+        only("mask", None).check("Lambda", mask)
+        super().__init__(**kwargs)
+        self.function, self.arguments = function, dict(arguments or {})
+
+    def call(self, inputs):
+        """What the function gives."""
+        return self.function(inputs, **self.arguments)
 
 
 _preprocessing = {name: cls for name, cls in _classes.items() if name.startswith("Random") or name == "Rescaling"}

@@ -24,6 +24,7 @@ from ._names import automatic_name, snake_case
 from ._objects import custom_object_scope, own_object
 from ._native_data import check_names
 from ._own_losses import Form, OwnLoss, forms_of, has_own, with_losses
+from ._own_metrics import Called, OwnMetric, own_metrics, restored, with_metrics
 from ._runs import FitRun, TestRun, callback_list
 from ._sequential import Chain
 from ._summary import with_trainable
@@ -33,7 +34,7 @@ from . import losses as losses_module
 from . import metrics as metrics_module
 from . import optimizers as optimizers_module
 from ._progress import Progress, verbosity
-from .callbacks import History
+from .callbacks import BackupAndRestore, History
 from .distribution import process_index
 from .layers import InputLayer, Layer, Variable, check_trainable, check_training, deserialize, draw_seed
 from . import _keras_names
@@ -74,7 +75,15 @@ def _plain_loss(loss):
 
 
 def _plain_metric(metric):
-    return metrics_module.check_name(metric) if isinstance(metric, str) else plain(metrics_module.get(metric))
+    if isinstance(metric, str) and own_object(metric) is None:
+        return metrics_module.check_name(metric)
+    made = metrics_module.get(metric)
+    if made._row is not None:
+        return plain(made)
+    if type(made) in (metrics_module.Mean, metrics_module.Sum):
+        raise NotImplementedError(f"compile: metrics: {type(made).__name__} takes values, and not targets and outputs; it is an object "
+                                  f"by itself")
+    return OwnMetric(metric if made is metric else getattr(made, "_fn", metric), made)
 
 
 def _plain_metrics(of_output):
@@ -99,6 +108,8 @@ def _numbered(names: list[str]) -> list[str]:
 
 
 def _metric_name(metric) -> str:
+    if isinstance(metric, dict) and "called" in metric:
+        return metric["called"]
     return metric if isinstance(metric, str) else metric["config"].get("name") or metrics_module.get(metric)._row["name"]
 
 
@@ -122,6 +133,7 @@ class Model(GraphNetwork):
         self._trainable = check_trainable(type(self).__name__, trainable)
         self.name = name or automatic_name(snake_case(type(self).__name__))
         self._compiled: dict | None = None
+        self._shown_forms: list | None = None  # of the targets that metrics of one's own get
         self._forms: list | None = None  # of the targets, where a loss is one's own
         self._compiled_with: Any = None  # the optimizer whose state the library's model has
         self.optimizer = self.loss = None
@@ -231,19 +243,29 @@ class Model(GraphNetwork):
 
     def _section_text(self, *keys: str) -> str:
         """The compile section as the library takes it, or these keys of it."""
-        section = with_losses(self._compiled, self._handle, self._forms)
+        section = with_metrics(with_losses(self._compiled, self._handle, self._forms))
         return json.dumps({key: value for key, value in section.items() if not keys or key in keys})
 
     def _settle_losses(self, y=None) -> None:
         """Losses of one's own are traced for targets like these; by default for those like the outputs."""
-        if self._compiled is None or not has_own(self._compiled["loss"]):
+        if self._compiled is None:
             return
         ends = self._handle.ends()[1]
+        if y is not None and own_metrics(self._compiled, ends):
+            self._shown_forms = forms_of(y, ends)
+        if not has_own(self._compiled["loss"]):
+            return
         forms = [Form() for _ in ends] if y is None else forms_of(y, ends)
         if y is None and self._forms is not None or forms == self._forms:
             return
         self._forms = forms
         self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
+
+    def _on_outputs(self):
+        """What the library calls after each batch; None without metrics of one's own."""
+        ends = self._handle.ends()[1]
+        metrics = own_metrics(self._compiled, ends)
+        return Called(metrics, ends, self._shown_forms) if metrics else None
 
     def _want_compiled(self, what: str) -> None:
         if self._compiled is None:
@@ -333,7 +355,20 @@ class Model(GraphNetwork):
                 if opened:
                     opened.close()
 
+    def _restore(self, path: str, layers: list[str]) -> None:
+        """Weights and optimizer of a backup of this model, whose layers had these names."""
+        self.build()
+        self._take(_cornu.open(path), layers)
+        self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
+        self._compiled_with, self._rate = self.optimizer, self._given_rate()
+
+    def _layer_paths(self) -> list[str]:
+        return [self._paths[layer] for layer in self._owners()]
+
     def _fit(self, source, validation, section: dict, own: dict, callbacks, progress: Progress):
+        for callback in callback_list(callbacks, "fit"):
+            if isinstance(callback, BackupAndRestore):
+                section["initial_epoch"] = callback._restore(self) or section["initial_epoch"]
         run = FitRun(self, section["epochs"], progress, callbacks, section["steps_per_epoch"] or source.steps)
         section["callbacks"] = run.sections()
         handle = self._to_train()
@@ -347,7 +382,7 @@ class Model(GraphNetwork):
                 source.data, validation and validation.data, section=_data.section_text(source, section),
                 callback_state=run.states(), each_step=run.batches or run.test_batches, on_step=run.on_step,
                 on_epoch_begin=run.on_epoch_begin, on_epoch=run.on_epoch, on_notice=run.on_notice, on_states=run.on_states,
-                on_validation=run.on_validation if run.tests else None, **own, **where()))
+                on_validation=run.on_validation if run.tests else None, on_outputs=self._on_outputs(), **own, **where()))
         finally:
             self._train_all(None)
 
@@ -394,7 +429,7 @@ class Model(GraphNetwork):
             run = TestRun(self, Progress(verbosity(verbose)), callback_list(callbacks, what), "test")
             return run.start(lambda: self._to_read().evaluate(
                 source.data, batch=source.batch, steps=steps, each_step=bool(run.callbacks), on_step=run.on_step,
-                on_notice=_warn, **more, **where()))
+                on_notice=_warn, on_outputs=self._on_outputs(), **more, **where()))
         finally:
             source.close()
 
@@ -525,7 +560,8 @@ class Model(GraphNetwork):
         self._set_rate()
         if reset_metrics:
             self.reset_metrics()
-        scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, **where())
+        scores = (self._to_train if train else self._to_read)().on_batch(x, y, weights, train, on_outputs=self._on_outputs(),
+                                                                         **where())
         if return_dict:
             return dict(sorted(scores.items()))
         values = self._in_order(scores)
@@ -823,7 +859,7 @@ def _model_of(handle) -> Model:
     model._prepare()
     compiled = json.loads(handle.compile_config())
     if compiled:
-        model._compiled = compiled
+        model._compiled = {**compiled, "metrics": restored(compiled["metrics"], metrics_module.get)}
         model.optimizer = model._compiled_with = optimizers_module.get(compiled["optimizer"])
         model.loss = _each(compiled["loss"], _loss_of_file) if isinstance(compiled["loss"], list) else _loss_of_file(compiled["loss"])
         model._rate = model._given_rate()

@@ -1,0 +1,61 @@
+"""Layers of one's own: what their `call` computes on tensors becomes a model within the model."""
+import inspect
+from typing import Any
+
+from ._tensors import is_symbolic
+
+
+class OwnLayer:
+    """Beside Layer: a base of classes whose `call` is their own, written with layers, keras.ops and operators. Called on tensors
+    it is a model of its name, which has the layers that `call` uses, with their weights."""
+
+    def _begin_own(self, owner: str, name: str | None, trainable: bool) -> None:
+        self._config: dict[str, Any] = {}
+        self._begin(owner, name, None)
+        self._trainable = trainable
+        self.built = False
+        self._network: Any = None
+        self._traced_for: list[tuple] = []
+
+    def build(self, input_shape) -> None:
+        """Called once, before the first call: with the shape of its input, or the list of shapes of several."""
+
+    def call(self, inputs):
+        """Its outputs."""
+        raise NotImplementedError(f"{type(self).__name__}: expected a method call of its own")
+
+    def add_weight(self, *_, **__):
+        """Not here."""
+        raise NotImplementedError(f"{type(self).__name__}: add_weight, a weight of a layer of one's own, is not in cornu; its layers "
+                                  f"may have weights, as Dense, LayerNormalization and PReLU")
+
+    def _as_network(self, inputs):
+        """The model that computes what `call` does of tensors like these."""
+        from .layers import Input
+        from .models import Functional
+
+        samples = [t.sample for t in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+        if self._network is not None:
+            if samples != self._traced_for:
+                raise NotImplementedError(f"layer {self.name}: called on tensors of shapes {samples}, and before on {self._traced_for}, is not "
+                                          f"in cornu; a layer of one's own takes one shape")
+            return self._network
+        own = [Input(sample) for sample in samples]
+        given = own if isinstance(inputs, (list, tuple)) else own[0]
+        if not self.built:
+            shapes = [t.shape for t in own]
+            self.build(shapes if isinstance(inputs, (list, tuple)) else shapes[0])
+            self.built = True
+        more = {"training": None} if "training" in inspect.signature(self.call).parameters else {}
+        outputs = self.call(given, **more)
+        if not is_symbolic(outputs):
+            raise TypeError(f"layer {self.name}: found {outputs!r}; expected a tensor, which call computes of its inputs")
+        self._traced_for = samples
+        self._network = Functional(given, outputs, name=self.name, trainable=self._trainable)
+        return self._network
+
+
+def network_of(layer, inputs):
+    """The model in the place of a layer of one's own; any other as it is."""
+    own = isinstance(layer, OwnLayer) and layer._row is None
+    return layer._as_network(inputs) if own else layer

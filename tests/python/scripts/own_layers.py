@@ -1,0 +1,48 @@
+"""Lambda, and layers of one's own that are made of layers and keras.ops."""
+import numpy as np
+import keras
+from keras import layers, ops
+
+rng = np.random.default_rng(54)
+x, y = rng.normal(0, 1, (32, 8)).astype("float32"), rng.normal(0, 1, (32, 2)).astype("float32")
+
+
+class Residual(layers.Layer):
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.first = layers.Dense(units, activation="tanh")
+        self.norm = layers.LayerNormalization()
+
+    def build(self, input_shape):
+        self.last = layers.Dense(input_shape[-1])
+        super().build(input_shape)
+
+    def call(self, inputs, training=None):
+        inner = self.norm(self.first(inputs))
+        return inputs + 0.5 * self.last(inner)
+
+
+class Mixed(layers.Layer):
+    def call(self, inputs):
+        first, second = inputs
+        return ops.concatenate([first * second, ops.maximum(first, second)], axis=-1)
+
+
+def filled(model):
+    draw = np.random.default_rng(55)
+    model.set_weights([draw.normal(0, 0.4, w.shape) for w in model.get_weights()])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    return model
+
+
+chain = filled(keras.Sequential([keras.Input((8,)), layers.Lambda(lambda t: ops.square(t) - 1.0, name="squares"),
+                                 Residual(5, name="residual"), layers.Dense(2)]))
+begin = keras.Input((8,))
+halves = [begin[:, :4], begin[:, 4:]]
+branched = filled(keras.Model(begin, layers.Dense(2)(Mixed(name="mixed")([layers.Dense(3)(half) for half in halves]))))
+results = {}
+for name, model in (("chain", chain), ("branched", branched)):
+    history = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history
+    results[name] = [history, model.predict(x, verbose=0), [w.shape for w in model.get_weights()], model.count_params(),
+                     [layer.name for layer in model.layers if not layer.name.startswith(("dense", "input", "get_item"))]]
+    results[f"{name} weights"] = model.get_weights()

@@ -1,0 +1,69 @@
+"""Layers of one's own and Lambda; the script own_layers.py holds their numbers against Keras's."""
+import numpy as np
+import pytest
+
+from cornu import keras
+from cornu.keras import layers, ops
+
+
+class Twice(layers.Layer):
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.inner = layers.Dense(units)
+
+    def call(self, inputs):
+        return 2 * self.inner(inputs)
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(1).random((6, 4), np.float32)
+
+
+def test_its_layers_are_trained_and_kept_in_files(x, tmp_path):
+    model = keras.Sequential([keras.Input((4,)), Twice(3, name="twice"), layers.Lambda(lambda t: t + 1.0)])
+    model.compile("sgd", "mse")
+    before = model.get_weights()
+    model.fit(x, x[:, :3], verbose=0)
+    assert [w.shape for w in before] == [(4, 3), (3,)] and not np.allclose(before[0], model.get_weights()[0])
+    assert np.allclose(model.predict(x, verbose=0), 2 * (x @ model.get_weights()[0] + model.get_weights()[1]) + 1, atol=1e-5)
+    for name in ("m.keras", "m.safetensors", "m.h5"):
+        path = str(tmp_path / name)
+        model.save(path)
+        assert np.allclose(keras.models.load_model(path).predict(x, verbose=0), model.predict(x, verbose=0))
+
+
+def test_a_chain_without_a_shape_waits(x):
+    model = keras.Sequential([Twice(3), layers.Lambda(lambda t: ops.square(t))])
+    assert model.predict(x, verbose=0).shape == (6, 3) and len(model.weights) == 2
+
+
+def test_it_is_called_on_arrays_and_shared(x):
+    layer = Twice(3)
+    once = layer(x)
+    begin = keras.Input((4,))
+    model = keras.Model(begin, layer(begin) + layer(begin))
+    assert np.allclose(model.predict(x, verbose=0), 2 * once, atol=1e-5) and len(model.weights) == 2
+    assert layers.Lambda(lambda t: t * 2.0, arguments={})(x).shape == (6, 4)
+
+
+def test_options_reach_the_function():
+    begin = keras.Input((4,))
+    scaled = layers.Lambda(lambda t, by: t * by, arguments={"by": 3.0})
+    assert np.allclose(keras.Model(begin, scaled(begin)).predict(np.ones((1, 4)), verbose=0), 3)
+
+
+@pytest.mark.parametrize("error, told, use", [
+    (NotImplementedError, "Own: add_weight", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: self.add_weight(shape=(4,)), "call": lambda self, t: t})()(t)),
+    (NotImplementedError, "Own: expected a method call", lambda t: type("Own", (layers.Layer,), {})()(t)),
+    (NotImplementedError, "ops.cumsum: of tensors", lambda t: layers.Lambda(lambda v: ops.cumsum(v, axis=1))(t)),
+    (TypeError, "found 3; expected a tensor", lambda t: layers.Lambda(lambda v: 3)(t)),
+    (TypeError, "unexpected argument", lambda t: type("Own", (layers.Layer,), {})(color=1)),
+    (NotImplementedError, "a Dense of one's own", lambda t: type("Own", (layers.Dense,), {})),
+    (NotImplementedError, "takes one shape", lambda t: [layer := Twice(2), layer(t), layer(keras.Input((5,)))]),
+    (NotImplementedError, "mask", lambda t: layers.Lambda(lambda v: v, mask=lambda v: v)),
+])
+def test_what_cannot_be_says_why(error, told, use):
+    with pytest.raises(error, match=told):
+        use(keras.Input((4,)))
