@@ -59,3 +59,16 @@ def test_rows_over_their_norms():
     x = np.array([[3.0, 4.0], [0.0, 0.0]])
     assert np.allclose(keras.utils.normalize(x), [[0.6, 0.8], [0, 0]])
     assert np.allclose(keras.utils.normalize(x, axis=0, order=1), [[1, 1], [0, 0]])
+
+
+def test_its_mathematics_are_of_arrays_and_of_tensors():
+    x = np.array([[4.0, -1.0], [0.25, 9.0]], np.float32)
+    assert K.mean(x) == pytest.approx(3.0625) and K.sqrt(x)[0].tolist() == [2, 0]
+    assert K.flatten(x).shape == (4,) and K.expand_dims(x).shape == (2, 2, 1)
+    assert K.argmax(x).tolist() == [0, 1] and K.one_hot([1, 0], 2).tolist() == [[0, 1], [1, 0]]
+    assert np.allclose(K.l2_normalize(x, -1)[0], [4 / 17**0.5, -1 / 17**0.5])
+    assert K.binary_crossentropy(1.0, np.float32(0.5)) == pytest.approx(np.log(2))
+    begin = keras.Input((2, 3))
+    model = keras.Model(begin, K.batch_flatten(K.square(K.permute_dimensions(begin, (0, 2, 1)))))
+    given = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
+    assert model.predict(given, verbose=0).tolist() == [[0, 9, 1, 16, 4, 25]]

@@ -1,10 +1,10 @@
-"""keras.backend: what scripts ask of it besides mathematics. keras.config has the same settings."""
+"""keras.backend: settings, which keras.config has, too, weights' values, and older scripts' mathematics."""
 import gc
 
 import numpy as np
 
 from .._missing import missing
-from . import _keras_names, _names, layers
+from . import _backend_math, _keras_names, _names, layers
 
 _FLOATX, _EPSILON, _FORMAT = "float32", 1e-7, "channels_last"
 
@@ -96,7 +96,8 @@ def int_shape(x) -> tuple:
     return tuple(x.shape)
 
 
-__all__ = ["backend", "batch_get_value", "batch_set_value", "clear_session", "count_params", "epsilon", "floatx",
+globals().update({name: getattr(_backend_math, name) for name in _backend_math.names})
+__all__ = [*_backend_math.names, "backend", "batch_get_value", "batch_set_value", "clear_session", "count_params", "epsilon", "floatx",
            "get_uid", "get_value", "image_data_format", "int_shape", "set_epsilon", "set_floatx",
            "set_image_data_format", "set_value"]
 __getattr__ = missing("cornu.keras.backend", __all__, _keras_names.backend)
