@@ -391,7 +391,7 @@ def tensors():
     (ValueError, "input twice", lambda a, b: keras.Model([a, a], layers.Flatten()(a))),
     (ValueError, "found 3 of type int among outputs", lambda a, b: keras.Model(a, 3)),
     (ValueError, "no layer made", lambda a, b: layers.Dense(3)(keras.KerasTensor((None, 4)))),
-    (NotImplementedError, "call.. of its own", lambda a, b: keras.Model()),
+    (NotImplementedError, "a model without inputs= and outputs=", lambda a, b: keras.Model()),
     (ValueError, r"add.*\(Add\): found inputs \(8, 8, 3\) and \(4\)", lambda a, b: layers.Add()([a, keras.Input((4,))])),
     (ValueError, r"expects 1 input\(s\), but it received 2", lambda a, b: layers.Flatten()([a, b])),
     (ValueError, "height, width, channels", lambda a, b: layers.Conv2D(2, 3)(keras.Input((4,)))),

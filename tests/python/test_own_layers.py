@@ -47,6 +47,16 @@ def test_it_is_called_on_arrays_and_shared(x):
     assert layers.Lambda(lambda t: t * 2.0, arguments={})(x).shape == (6, 4)
 
 
+def test_layers_of_the_tables_are_built_by_their_shape():
+    layer = layers.Dense(3)
+    layer.build((None, 4))
+    assert [w.shape for w in layer.weights] == [(4, 3), (3,)]
+    assert layer.call(np.zeros((2, 4), np.float32)).shape == (2, 3)
+    merging = layers.Add()
+    merging.build([(None, 4), (None, 4)])
+    assert merging.weights == []
+
+
 def test_options_reach_the_function():
     begin = keras.Input((4,))
     scaled = layers.Lambda(lambda t, by: t * by, arguments={"by": 3.0})

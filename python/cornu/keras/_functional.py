@@ -1,17 +1,18 @@
 """Networks of calls: keras.Model(inputs, outputs), and Keras's configuration of one."""
+import inspect
 from typing import Any, Callable
 
 from . import _operations
 from ._network import Calls, Network, config_of, described, fits
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
-from .layers import InputLayer
+from .layers import Input, InputLayer
 
 
 class GraphNetwork(Network):
     """The layers and calls of a functional model."""
 
     _is_line = False
-    _graph: Graph
+    _graph: Graph | None = None
     _inputs_struct: Any = None  # as they were given: a tensor, a list, a tuple, a dictionary
     _outputs_struct: Any = None
 
@@ -25,8 +26,17 @@ class GraphNetwork(Network):
         if len({t._keras_history for t in begin}) < len(begin):
             raise ValueError(f"{self.name}: found an input twice among `inputs`; expected each once")
 
+    def _begin_own_graph(self, input_shape) -> None:
+        if input_shape is None:
+            raise ValueError(f"{self.name}: found no input shape; expected build(input_shape), or fit with data, before this")
+        several = isinstance(input_shape, list)
+        given = [Input(tuple(shape)[1:]) for shape in (input_shape if several else [input_shape])]
+        inputs = given if several else given[0]
+        more = {"training": None} if "training" in inspect.signature(self.call).parameters else {}
+        self._begin_graph(inputs, self.call(inputs, **more))
+
     def _members(self) -> list:
-        return self._graph.operations
+        return self._graph.operations if self._graph else []
 
     @property
     def operations(self) -> list:
@@ -37,11 +47,15 @@ class GraphNetwork(Network):
 
     @property
     def built(self) -> bool:
-        """Does the model have weights? Always: its inputs say their shapes."""
-        return True
+        """Does the model have weights? Always, where its inputs say their shapes; one with a call of its own learns them."""
+        return self._graph is not None
 
     def build(self, input_shape=None) -> None:
-        """Check the shape of its samples; its weights are there."""
+        """Check the shape of its samples; its weights are there. One with a call of its own begins here."""
+        if not self.built:
+            self._begin_own_graph(input_shape)
+        if input_shape is not None and isinstance(input_shape, list):
+            return
         if input_shape is not None:
             self._take_sizes(tuple(input_shape)[1:])
         self._want_sizes()
@@ -51,6 +65,8 @@ class GraphNetwork(Network):
 
     def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The shapes of its outputs, where it is called as a layer."""
+        if not self.built:
+            self.build([(None, *sample) for sample in samples] if len(samples) > 1 else (None, *samples[0]))
         expected = [t.sample for t in self.inputs]
         if len(samples) != len(expected) or not all(map(fits, expected, samples)):
             raise ValueError(f"{owner}: found inputs of shapes {', '.join(map(str, samples))} for {self.name}; expected "

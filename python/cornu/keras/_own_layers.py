@@ -18,10 +18,15 @@ class OwnLayer:
         self._traced_for: list[tuple] = []
 
     def build(self, input_shape) -> None:
-        """Called once, before the first call: with the shape of its input, or the list of shapes of several."""
+        """Make its weights for inputs of this shape, or of a list of shapes. One's own is called once, before the first call."""
+        if self._row is not None:
+            shapes = input_shape if isinstance(input_shape, list) else [input_shape]
+            self._settle([tuple(shape)[1:] for shape in shapes], f"layer {self.name}")
 
     def call(self, inputs):
         """Its outputs."""
+        if self._row is not None:
+            return self(inputs)
         raise NotImplementedError(f"{type(self).__name__}: expected a method call of its own")
 
     def add_weight(self, *_, **__):

@@ -124,10 +124,17 @@ class Model(GraphNetwork):
         for given in kwargs:
             raise TypeError(f"Model: got an unexpected keyword argument {given!r}")
         self._begin_model(name, trainable)
+        if inputs is None and outputs is None and type(self).call is not Model.call:
+            self._begin_network()  # its graph begins with the shape of its inputs
+            return
         if inputs is None or outputs is None:
-            raise NotImplementedError(f"{self.name}: a model that computes by a call() of its own is not in cornu; expected "
-                                      f"inputs= and outputs=, tensors from keras.Input to layers' outputs")
+            raise NotImplementedError(f"{self.name}: a model without inputs= and outputs= is not in cornu; expected tensors from "
+                                      f"keras.Input to layers' outputs, or a class with a call of its own")
         self._begin_graph(inputs, outputs)
+
+    def call(self, inputs):
+        """What the model computes of inputs; one's own is traced once their shape is known."""
+        return self(inputs)
 
     def _begin_model(self, name: str | None, trainable: bool) -> None:
         self._trainable = check_trainable(type(self).__name__, trainable)
@@ -182,7 +189,8 @@ class Model(GraphNetwork):
         if "input_layers" not in config:
             raise ValueError(f"{config.get('name')}: found no input_layers; expected the configuration of a functional model")
         inputs, outputs = tensors_of_config(_with_own_operations(config), _operation_of)
-        return cls(inputs=inputs, outputs=outputs, name=config.get("name"), trainable=config.get("trainable", True))
+        kind = cls if cls.call is Model.call else Functional  # a call of one's own has become a graph
+        return kind(inputs=inputs, outputs=outputs, name=config.get("name"), trainable=config.get("trainable", True))
 
     def to_json(self, **kwargs) -> str:
         """Keras's JSON of the network, as model_from_json takes it."""
@@ -752,7 +760,7 @@ class Sequential(Chain, Model):
 class ArrayCall(Model):
     """A call of a layer on arrays. The layer gets weights by it, but no node: networks of tensors know nothing of it."""
 
-    _is_open = False
+    _is_open, built = False, True
 
     def __init__(self, layer: Layer, inputs):
         what = f"layer {layer.name}"
