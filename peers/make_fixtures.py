@@ -58,7 +58,7 @@ class Group:
         if isinstance(value, str):
             value = np.frombuffer(value.encode(), np.uint8)
         value = np.asarray(value)
-        if value.dtype == np.float64:
+        if value.dtype == np.float64 or value.dtype == np.int64 and value.ndim == 0:  # Normalization's count
             value = value.astype(np.float32)
         self.members[f"{self.case}/{name}"] = value
 
@@ -98,7 +98,7 @@ def set_weights(group, model):
         value = group.normal(*w.shape)
         if w.name == "kernel":
             value = (value / np.sqrt(np.prod(w.shape[:-1]))).astype(np.float32)
-        if w.name in ("moving_variance", "gamma"):
+        if w.name in ("moving_variance", "variance", "gamma"):
             value = np.abs(value) + 0.5
         w.assign(value)
         group.put(f"weight/{name}", w.numpy())
@@ -134,6 +134,9 @@ def write_case(group, case, model, x, y, loss=None, gradients=True, of_input=Tru
     if loss is not None:
         group.put("compile", compile_section(loss=loss))
     set_weights(group, model)
+    for layer in model.layers:
+        if isinstance(layer, L.Normalization):
+            layer.finalize_state()  # it computes with a copy of its weights
     if y is None:
         y = group.normal(*((len(x),) + tuple(model.output_shape[1:])))
     group.put("x", x)
@@ -403,6 +406,11 @@ def preprocessing_cases():
     yield "translation_nearest_pixel", (4, 5, 1), [L.RandomTranslation((-0.4, -0.4), (0.45, 0.45), interpolation="nearest")]
     yield "contrast_and_brightness", (2, 3, 2), [L.RandomContrast((0.0, 0.0), value_range=(-1, 1)),
                                                  L.RandomBrightness((0.1, 0.1), value_range=(1, -1))]
+    yield "normalization", (5,), [L.Normalization()]
+    yield "normalization_axes", (2, 3, 2), [L.Normalization(axis=(1, 3)), L.Normalization(axis=None, invert=True)]
+    yield "normalization_given", (2, 3), [L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 0.0, 0.25]),
+                                          L.Normalization(axis=1, mean=[0.5, 1.5], variance=[1.0, 2.0], invert=True),
+                                          L.Normalization(axis=(1, 2), mean=2.0, variance=9.0)]
 
 
 def make_preprocessing(seed):

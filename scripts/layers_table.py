@@ -62,6 +62,7 @@ LAYERS = {
     "Maximum": MERGED,
     "Minimum": MERGED,
     "Multiply": MERGED,
+    "Normalization": ("[8, 8, 4]", "{}"),
     "PReLU": ("[8, 8, 4]", "{shared_axes: [1, 2]}"),
     "Permute": ("[8, 8, 4]", "{dims: [3, 1, 2]}"),
     "RMSNormalization": ("[12]", "{}"),

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "exchange/keras/keras.h"
+#include "exchange/weight_values.h"
 #include "format/hdf5/hdf5.h"
 #include "format/tensor_file.h"
 #include "parallel/distribution.h"
@@ -325,7 +326,7 @@ static cornu_status find_tensor(const tensor_file *f, const variable *v, const c
     } else {
         shape s = {.rank = t->rank};
         memcpy(s.dim, t->shape, (size_t)t->rank * sizeof *s.dim);
-        if (t->type != ELEMENT_F32 || !shape_equal(&s, &v->shape))
+        if ((t->type != ELEMENT_F32 && !weight_is_count(t)) || !shape_equal(&s, &v->shape))
             status =
                 status_fail(CORNU_BAD_FILE, "%s: %s: found %s of shape %s; expected float32 of %s",
                             f->path, name, element_name(t->type), shape_show(&s, false, found),
@@ -356,7 +357,7 @@ static cornu_status read_variables(const tensor_file *f, cornu_model *m, int cou
     TRY(model_start_slots(m));
     for (int i = 0; i < count; i++) {
         TRY(find_tensor(f, &m->variables[i], "", &t));
-        TRY(tensor_read(t, m->variables[i].value));
+        TRY(weight_copy(&m->variables[i], t));
     }
     m->initialized = true;
     return CORNU_OK;

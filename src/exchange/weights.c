@@ -195,23 +195,10 @@ cornu_status weight_check(const tensor_file *f, const variable *v, const file_te
                            v->name, shape_show(&s, false, found),
                            t->rank > SHAPE_MAX ? " and more" : "",
                            shape_show(&v->shape, false, expected));
-    if (t->type != ELEMENT_F32 && t->type != ELEMENT_F64)
+    if (t->type != ELEMENT_F32 && t->type != ELEMENT_F64 && !weight_is_count(t))
         return status_fail(CORNU_BAD_FILE, "%s: %s: found %s; expected float32 or float64", f->path,
                            v->name, element_name(t->type));
     return CORNU_OK;
-}
-
-cornu_status weight_copy(variable *v, const file_tensor *t)
-{
-    double *values;
-    if (t->type == ELEMENT_F32)
-        return tensor_read(t, v->value);
-    TRY(memory_new((size_t)v->count, sizeof *values, t->name, &values));
-    cornu_status status = tensor_read(t, values);
-    for (int64_t i = 0; status == CORNU_OK && i < v->count; i++)
-        v->value[i] = (float)values[i];
-    free(values);
-    return status;
 }
 
 /* ---- layers ------------------------------------------------------------------------------ */

@@ -2,14 +2,13 @@
 #ifndef EXCHANGE_WEIGHTS_H
 #define EXCHANGE_WEIGHTS_H
 
+#include "exchange/weight_values.h"
 #include "format/tensor_file.h"
 #include "model/model.h"
 #include <cornu/exchange.h>
 
 /* CORNU_BAD_FILE if the file has no such weight (`t` NULL), or one of another shape or type. */
 cornu_status weight_check(const tensor_file *f, const variable *v, const file_tensor *t);
-/* Its values, of float32 or float64, into the model. */
-cornu_status weight_copy(variable *v, const file_tensor *t);
 
 /* Load weights as by_name and skip_mismatch of the options say. All checks come before the first
    weight changes; on_notice of the options gets the number of layers that the file had weights

@@ -681,9 +681,6 @@ static cornu_status refuse_elsewhere(const doc *at, const char *class_name)
                         "cornu has no layer %s; random changes of the training samples are the "
                         "recipe's data.augment",
                         class_name);
-    if (strcmp(class_name, "Normalization") == 0)
-        return doc_fail(at, "cornu has no layer Normalization; expected Rescaling, or "
-                            "featurewise_std_normalization in the recipe's data.augment");
     return CORNU_OK;
 }
 

@@ -756,7 +756,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
     case CONFIG_KEY:
         return index_key_to_json(value);
     case CONFIG_ARRAY:
-        return number_array_to_json(value);
+        return f->flags & CONFIG_ARGUMENT ? number_array_to_json(value)
+                                          : number_array_to_list(value);
     case CONFIG_STRING:
         return json_string(*(const char *const *)value);
     default:

@@ -95,6 +95,9 @@ cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const 
 cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
                              tensor_ref moving_mean, tensor_ref moving_variance, double momentum,
                              double epsilon, tensor_ref *y);
+/* The same by statistics that training leaves alone, of which the mean may be NO_TENSOR. */
+cornu_status emit_standardized(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
+                               tensor_ref mean, tensor_ref variance, double epsilon, tensor_ref *y);
 /* Any operation of step/ops.def by its name, "layer_norm_forward". Its inputs are in the row's
    order, the first is x; `reals` are the operation's attributes. y has the shape of x. */
 enum { EMIT_REALS = 4 };

@@ -95,10 +95,15 @@ static json_t *list_of(const shape *s, int axis, const float **from)
     return list;
 }
 
-json_t *number_array_to_json(const number_array *a)
+json_t *number_array_to_list(const number_array *a)
 {
     const float *from = a->values;
-    json_t *values = list_of(&a->shape, 0, &from);
+    return list_of(&a->shape, 0, &from);
+}
+
+json_t *number_array_to_json(const number_array *a)
+{
+    json_t *values = number_array_to_list(a);
     if (!values || a->shape.rank == 0)
         return values;
     return json_pack("{s:s, s:{s:o, s:s}}", "class_name", "__numpy__", "config", "value", values,

@@ -19,6 +19,8 @@ typedef struct number_array {
 cornu_status number_array_read(const doc *d, number_array *out);
 /* The number, or Keras's form; a new reference. */
 json_t *number_array_to_json(const number_array *a);
+/* The number, or lists of numbers; a new reference. */
+json_t *number_array_to_list(const number_array *a);
 void number_array_free(number_array *a);
 
 /* Fail unless the array can stand beside a tensor whose samples have the shape `x`: it has no more

@@ -320,6 +320,20 @@ cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, te
     return forward(b, &o, &s, y);
 }
 
+cornu_status emit_standardized(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,
+                               tensor_ref mean, tensor_ref variance, double epsilon, tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    op o = op_new(OP_BATCH_NORM_INFERENCE);
+    o.in[0] = x;
+    o.in[1] = gamma;
+    o.in[2] = beta;
+    o.in[3] = mean;
+    o.in[4] = variance;
+    o.a.batch_norm.epsilon = (float)epsilon;
+    return forward(b, &o, &s, y);
+}
+
 /* Make an output besides y, with the shape that its word in ops.def gives. */
 static cornu_status extra_output(step_builder *b, op *o, const op_word *w, tensor_ref *out)
 {

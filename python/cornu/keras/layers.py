@@ -12,6 +12,7 @@ from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deseriali
 from . import _keras_names, activations, initializers, regularizers
 from ._names import automatic_name, snake_case
 from ._own_layers import OwnLayer, network_of
+from ._normalization import adapt, statistic
 from ._tensors import KerasTensor, Node, call, is_symbolic
 from ._tf2 import takes
 from .initializers import draw_seed
@@ -65,7 +66,7 @@ class Variable:
 
     def assign(self, value) -> "Variable":
         """Set the weight to an array of its shape."""
-        array = np.ascontiguousarray(value, np.float32)
+        array = np.asarray(value, np.float32, order="C")
         if array.shape != self.shape:
             raise ValueError(f"{self.path}: found shape {array.shape}; expected {self.shape}")
         self._model.set_weight(self._index, array)
@@ -482,6 +483,8 @@ def _own_options(row: dict) -> list[Option]:
 
 _made = make_classes("layers", Layer, __name__, globals(), _own_options, extra=(KWARGS,),
                      rows=[row for row in TABLES["layers"] if not row["operation"]])
+Normalization = globals()["Normalization"]
+Normalization.adapt, Normalization.mean, Normalization.variance = adapt, statistic("mean"), statistic("variance")
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 
 
@@ -537,7 +540,7 @@ class Lambda(Layer):
         return self.function(inputs, **self.arguments)
 
 
-_preprocessing = {name: cls for name, cls in _classes.items() if name.startswith("Random") or name == "Rescaling"}
+_preprocessing = {name: cls for name, cls in _classes.items() if name.startswith("Random") or name in ("Normalization", "Rescaling")}
 experimental = submodule(
     f"{__name__}.experimental", "keras.layers.experimental, as older scripts call it.",
     preprocessing=submodule(f"{__name__}.experimental.preprocessing", "keras.layers.experimental.preprocessing.",

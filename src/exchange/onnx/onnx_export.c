@@ -349,12 +349,13 @@ static const char *weight_or(onnx_export *e, tensor_ref t, const char *name, int
 /* For images with channels first, and for rows. */
 static void add_batch_norm(onnx_export *e, const op *o, bool first)
 {
-    int64_t channels = tensor_of(e, o->in[3])->count;
+    int64_t channels = tensor_of(e, o->in[4])->count;
     const char *x = first ? onnx_channels_first(e, o->in[0]) : onnx_plain(e, o->in[0]);
     const char *y = onnx_result(e, o->out[0], first);
     const char *inputs[] = {x, weight_or(e, o->in[1], onnx_name(e, y, "ones"), channels, 1),
                             weight_or(e, o->in[2], onnx_name(e, y, "zeros"), channels, 0),
-                            onnx_plain(e, o->in[3]), onnx_plain(e, o->in[4])};
+                            weight_or(e, o->in[3], onnx_name(e, y, "means"), channels, 0),
+                            onnx_plain(e, o->in[4])};
     onnx_node *n = onnx_graph_node(e->graph, "BatchNormalization", inputs, 5, y);
     onnx_node_real(e->graph, n, "epsilon", o->a.batch_norm.epsilon);
 }
@@ -369,7 +370,7 @@ static void add_channel_scale(onnx_export *e, const op *o)
 {
     const float *gamma = values_of(e, o->in[1]), *beta = values_of(e, o->in[2]);
     const float *mean = values_of(e, o->in[3]), *variance = values_of(e, o->in[4]);
-    int64_t channels = tensor_of(e, o->in[3])->count;
+    int64_t channels = tensor_of(e, o->in[4])->count;
     const char *x = onnx_plain(e, o->in[0]), *y = onnx_result(e, o->out[0], false);
     const char *factors = onnx_name(e, y, "factors"), *summands = onnx_name(e, y, "summands");
     const char *scaled = onnx_name(e, y, "scaled");
@@ -379,7 +380,7 @@ static void add_channel_scale(onnx_export *e, const op *o)
         double by = (gamma ? (double)gamma[c] : 1) /
                     sqrt((double)variance[c] + (double)o->a.batch_norm.epsilon);
         factor[c] = (float)by;
-        summand[c] = (float)((beta ? (double)beta[c] : 0) - (double)mean[c] * by);
+        summand[c] = (float)((beta ? (double)beta[c] : 0) - (mean ? (double)mean[c] : 0) * by);
     }
     onnx_apply(e, "Mul", x, factors, scaled);
     onnx_apply(e, "Add", scaled, summands, y);
