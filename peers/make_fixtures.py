@@ -109,7 +109,8 @@ def named_weights(model, within=""):
         if isinstance(layer, keras.Model):
             yield from named_weights(layer, f"{within}{layer.name}/")
         else:
-            yield from ((f"{within}{layer.name}/{w.name}", w) for w in layer.weights)
+            parts = 2 if isinstance(layer, L.MultiHeadAttention) else 1  # its weights are those of layers in it
+            yield from ((f"{within}{layer.name}/{'_'.join(w.path.split('/')[-parts:])}", w) for w in layer.weights)
 
 
 def step_function(model):
@@ -484,6 +485,10 @@ def sequence_cases():
     yield "gru_reset_before", (3, 4), lambda x: L.GRU(3, reset_after=False)(x)
     yield "stacked", (4, 2), lambda x: L.Dense(2)(L.GRU(3, recurrent_activation="hard_sigmoid", reset_after=False)(
         L.LSTM(3, activation="elu", return_sequences=True, go_backwards=True)(L.SimpleRNN(3, "sigmoid", return_sequences=True)(x))))
+    yield "attention", (3, 4), lambda x: L.Attention()([L.Dense(4)(x), L.Dense(2)(x), x])
+    yield "multi_head_attention", (3, 4), lambda x: L.MultiHeadAttention(2, 3, use_bias=False)(x, x)
+    yield "multi_head_attention_of_three", (3, 4), lambda x: L.MultiHeadAttention(2, 2, value_dim=3, use_bias=False, output_shape=3)(
+        x, L.Dense(3)(x), L.Dense(2, use_bias=False)(x))  # a key's bias changes nothing
     table = L.Embedding(3, 2)
     yield "embedding_twice", (3,), lambda x: L.Add()([table(numbers(2.9)(x)), table(numbers(-2.9)(x))])
 

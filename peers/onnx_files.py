@@ -26,7 +26,7 @@ MOST = 1e-5
 BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
 DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
 # Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
-NOT_READ = ("rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis")
+NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis")
 NOT_WRITTEN = ("GRU ", "LSTM ", "SimpleRNN ")
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}

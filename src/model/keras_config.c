@@ -107,13 +107,25 @@ static bool is_off(const doc *d)
    `training: false` for every Dropout; its fit() overrules it, also where a caller gave it. */
 static cornu_status check_arguments(const doc *arguments)
 {
+    static const char *const names[] = {"mask",
+                                        "training",
+                                        "use_causal_mask",
+                                        "return_attention_scores",
+                                        "attention_mask",
+                                        "query_mask",
+                                        "value_mask",
+                                        "key_mask",
+                                        "key"};
     if (!arguments || arguments->type == DOC_NULL)
         return CORNU_OK;
     if (arguments->type != DOC_MAP)
         return doc_fail_found(arguments, "a map of call arguments");
     for (int i = 0; i < arguments->count; i++) {
         const doc *a = arguments->items[i];
-        if ((strcmp(a->key, "mask") != 0 && strcmp(a->key, "training") != 0) || !is_off(a))
+        bool known = false;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            known |= strcmp(a->key, names[k]) == 0;
+        if (!known || !is_off(a))
             return doc_fail(a, "cornu does not support this call argument");
     }
     return CORNU_OK;

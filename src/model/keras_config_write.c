@@ -62,9 +62,8 @@ static json_t *call_arguments(const cornu_model *m, const model_member *of, int 
     const int count = model_member_input_count(m, of, call);
     const layer_kind *kind = of->layer ? of->layer->kind : NULL;
     const char *operation = of->layer ? layer_operation(of->layer) : NULL;
-    const bool listed = operation ? kind->operation && kind->merges && !kind->unlisted
-                        : kind    ? kind->merges
-                                  : count > 1;
+    const bool merges = kind && kind->merges && !kind->unlisted;
+    const bool listed = operation ? kind->operation && merges : kind ? merges : count > 1;
     for (int i = 0; i < count; i++)
         tensors = appended(tensors, argument(m, model_member_input(m, of, call, i), within));
     if (operation)

@@ -24,7 +24,7 @@ typedef struct weight_spec {
     const char *part;      /* the object of Keras's layer that has it, "cell"; NULL: the layer */
     bool trainable;
 } weight_spec;
-#define LAYER_WEIGHTS_MAX 4
+#define LAYER_WEIGHTS_MAX 8
 
 /* A call of a layer while it is declared: the shapes of its inputs, and what the layer makes of
    them. */

@@ -60,7 +60,7 @@ static cornu_model *round_trip(const cornu_model *m)
 static bool is_written_alone(const layer_kind *kind, const char *sample)
 {
     if (strcmp(kind->name, "GetItem") == 0 || strcmp(kind->name, "Transpose") == 0 ||
-        strcmp(kind->name, "Permute") == 0 ||
+        strcmp(kind->name, "Permute") == 0 || strcmp(kind->name, "MultiHeadAttention") == 0 ||
         (strcmp(kind->name, "Softmax") == 0 && strstr(sample, "axis")) ||
         (strcmp(kind->name, "Matmul") == 0 && strncmp(sample, "2,4,4", 5) == 0))
         return true;

@@ -293,10 +293,18 @@ static void names_and_endings_are_checked(void **state)
    no shape of an image. */
 static bool has_no_module(const layer_kind *kind)
 {
-    static const char *const kinds[] = {"Embedding",       "GRU",       "LSTM",
-                                        "Normalization",   "Permute",   "PReLU",
-                                        "Reshape",         "SimpleRNN", "SeparableConv1D",
-                                        "SeparableConv2D", "Transpose"};
+    static const char *const kinds[] = {"Embedding",
+                                        "MultiHeadAttention",
+                                        "GRU",
+                                        "LSTM",
+                                        "Normalization",
+                                        "Permute",
+                                        "PReLU",
+                                        "Reshape",
+                                        "SimpleRNN",
+                                        "SeparableConv1D",
+                                        "SeparableConv2D",
+                                        "Transpose"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind->name, kinds[i]) == 0)
             return true;

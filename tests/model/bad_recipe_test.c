@@ -29,8 +29,8 @@ static const struct {
     {"model: {input: [4], layers: [Flatten], inptu: 3}\n", "model.inptu: unknown option|input?"},
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
-    {MODEL("    - ConvLSTM2D: {units: 4}\n"),
-     "unknown layer \"ConvLSTM2D\"; cornu has Activation, Add, Average, AveragePooling1D"},
+    {MODEL("    - ConvLSTM2D: {units: 4}\n"), "unknown layer \"ConvLSTM2D\"; cornu has Activation, "
+                                              "Add, Attention, Average, AveragePooling1D"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},
@@ -126,6 +126,27 @@ static const struct {
      "activation: found gelu; expected tanh, sigmoid"},
     {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - LSTM: {units: 4, dropout: 1}\n"),
      "dropout: found 1|at least 0 and less than 1"},
+    {MODEL("    - MultiHeadAttention: {num_heads: 2, key_dim: 3, inputs: [input_layer, "
+           "input_layer]}\n"),
+     "found input (8, 8, 3); expected (steps, features)"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n"
+           "    - MultiHeadAttention: {num_heads: 2, key_dim: 3, inputs: [a]}\n"),
+     "found 1 input; expected query, value"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n"
+           "    - MultiHeadAttention: {num_heads: 2, key_dim: 3, attention_axes: 2, inputs: [a, "
+           "a]}\n"),
+     "attention_axes: found 2; expected 1, or null"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n"
+           "    - Reshape: {target_shape: [12, 16], name: b, inputs: a}\n"
+           "    - MultiHeadAttention: {num_heads: 2, key_dim: 3, inputs: [a, a, b]}\n"),
+     "found value (8, 24) and key (12, 16); expected as many steps"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n"
+           "    - Reshape: {target_shape: [12, 16], name: b, inputs: a}\n"
+           "    - Attention: {inputs: [a, b]}\n"),
+     "found query (8, 24) and key (12, 16); expected as many features"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n"
+           "    - Attention: {use_scale: true, inputs: [a, a]}\n"),
+     "use_scale: found true; expected false"},
     {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, data_format: channels_first}\n"),
      "data_format: found \"channels_first\"; expected \"channels_last\""},
     {MODEL("    - Flatten\n    - MaxPooling2D\n"),

@@ -160,16 +160,22 @@ class Layer(OwnLayer, Configured):
         if any(None in sample for sample in samples):
             return self._settle_open(samples, owner)
         handle = self._model_for(samples, owner)
-        rows = [] if self._row["merges"] else handle.weights()  # those of stand-ins are none of its own
+        numbered = self._own_weights(handle)
+        rows = [row for _, row in numbered]
         if self._built_for is None and not self._variables:
             self._alone = Alone(handle, draw_seed())
-            self._variables = [Variable(self._alone, i, *row) for i, row in enumerate(rows)]
+            self._variables = [Variable(self._alone, i, *row) for i, row in numbered]
         needed, own = [row[1] for row in rows], [v.shape for v in self._variables]
         if needed != own:
             raise ValueError(f"{owner}: found inputs of shape {', '.join(map(str, samples))} for layer {self.name}, which would need weights of "
                              f"shapes {needed}; expected inputs for those that it has, {own}")
         self._built_for = samples
         return [handle.shapes()[1]]
+
+    def _own_weights(self, handle) -> list[tuple]:
+        """Its weights in a model of it alone, with their numbers; those of stand-ins for what it is called on are none of them."""
+        own = f"{self.name}/"
+        return [(i, row) for i, row in enumerate(handle.weights()) if not self._row["merges"] or row[0].startswith(own)]
 
     def _settle_open(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The same where None stands for any size: what differs between two sizes is None in the output, too."""
@@ -234,7 +240,7 @@ class Layer(OwnLayer, Configured):
     def _leave(self) -> None:
         """Its weights stand alone."""
         self._alone, self._keeper = Alone(self._model_for(self._built_for, self.name), draw_seed()), None
-        for index, variable in enumerate(self._variables):
+        for (index, _), variable in zip(self._own_weights(self._alone.handle), self._variables):
             self._alone.set_weight(index, variable.numpy())
             variable._model, variable._index = self._alone, index
 
@@ -488,6 +494,22 @@ Normalization.adapt, Normalization.mean, Normalization.variance = adapt, statist
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 
 
+def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None,
+            return_attention_scores=False, training=None, use_causal_mask=False):
+    """On query, value and, if it is not the value, key."""
+    for name, given in (("query_mask", query_mask), ("value_mask", value_mask), ("key_mask", key_mask), ("attention_mask", attention_mask),
+                        ("return_attention_scores", return_attention_scores or None), ("use_causal_mask", use_causal_mask or None)):
+        if given is not None:
+            raise NotImplementedError(f"layer {self.name}: called with {name} is not in cornu; it takes query, value and key alone")
+    if value is None and not isinstance(query, (list, tuple)):
+        raise TypeError(f"layer {self.name}: found no value; expected query and value, and key, if it is not the value")
+    inputs = query if value is None else [query, value, *([] if key is None else [key])]
+    return Layer.__call__(self, inputs, training=training)
+
+
+_classes["MultiHeadAttention"].__call__ = _attend
+
+
 def _function_of(cls: type) -> Any:
     """Keras's function beside a merging class: a call of a new layer."""
 
@@ -506,7 +528,9 @@ def _function_of(cls: type) -> Any:
     return merge
 
 
-_functions = {cls._row["name"]: _function_of(cls) for cls in _classes.values() if cls._row["merges"]}
+_ATTENTION = ("Attention", "MultiHeadAttention")  # of several inputs, and without a function of their own
+_functions = {cls._row["name"]: _function_of(cls) for cls in _classes.values()
+              if cls._row["merges"] and cls._row["class_name"] not in _ATTENTION}
 globals().update(_functions)
 __all__ = ["Input", "InputLayer", "Lambda", "Layer", *_made, *_functions, "deserialize", "experimental", "serialize"]
 

@@ -1,0 +1,229 @@
+/* keras.layers.attention: products of queries with keys, whose softmax weighs values. */
+#include "model/layers/layers.h"
+#include <math.h>
+
+/* The inputs of both: query (targets, features), value (sources, features), and key, which is the
+   value where it is left out. */
+enum { QUERY, VALUE, KEY };
+
+static cornu_status check_inputs(const layer_call *call)
+{
+    char query[128], other[128];
+    if (call->inputs != 2 && call->inputs != 3)
+        return status_fail(CORNU_INVALID,
+                           "found %d input%s; expected query, value and, if it is "
+                           "not the value, key",
+                           call->inputs, PLURAL(call->inputs, "", "s"));
+    for (int i = 0; i < call->inputs; i++)
+        if (call->in[i].rank != 2)
+            return status_fail(CORNU_INVALID, "found input %s; expected (steps, features)",
+                               shape_show(&call->in[i], false, other));
+    if (call->inputs == 2 || call->in[KEY].dim[0] == call->in[VALUE].dim[0])
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found value %s and key %s; expected as many steps",
+                       shape_show(&call->in[VALUE], false, query),
+                       shape_show(&call->in[KEY], false, other));
+}
+
+/* y = softmax(q k') v of the last two dimensions; dropout of the weights */
+static cornu_status attend(step_builder *b, tensor_ref q, tensor_ref k, tensor_ref v,
+                           double dropout, tensor_ref *y)
+{
+    TRY(emit_matmul(b, q, false, k, true, y));
+    TRY(emit_activation(b, *y, (activation){.kind = ACTIVATION_SOFTMAX}, y));
+    TRY(emit_dropout(b, *y, dropout, y));
+    return emit_matmul(b, *y, false, v, false, y);
+}
+
+/* ---- MultiHeadAttention ------------------------------------------------------------------ */
+
+typedef struct multi_head_attention_config {
+    int64_t num_heads, key_dim, value_dim; /* value_dim 0: key_dim */
+    double dropout;
+    bool use_bias;
+    int_list output_shape, attention_axes;
+    initializer kernel_initializer, bias_initializer;
+} multi_head_attention_config;
+
+static const config_field multi_head_attention_fields[] = {
+    OPTION(INT, multi_head_attention_config, num_heads, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(INT, multi_head_attention_config, key_dim, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION(INT, multi_head_attention_config, value_dim, LAYER_SIZES, .fallback = "null", .none = 0,
+           .flags = CONFIG_NULLABLE),
+    OPTION(REAL, multi_head_attention_config, dropout, .fallback = "0.0", .maximum = 1,
+           .flags = CONFIG_BELOW),
+    OPTION(BOOL, multi_head_attention_config, use_bias, .fallback = "true"),
+    OPTION(INTS, multi_head_attention_config, output_shape, .fallback = "null",
+           .flags = CONFIG_NULLABLE),
+    OPTION(INTS, multi_head_attention_config, attention_axes, .fallback = "null",
+           .flags = CONFIG_NULLABLE),
+    OPTION_NEUTRAL("sliding_window", "null"),
+    OPTION_NEUTRAL("flash_attention", "null|false"),
+    OPTION(INITIALIZER, multi_head_attention_config, kernel_initializer,
+           .fallback = "glorot_uniform"),
+    OPTION(INITIALIZER, multi_head_attention_config, bias_initializer, .fallback = "zeros"),
+    OPTIONS_NO_REGULARIZERS,
+    OPTION_NEUTRAL("use_gate", "false"),
+    OPTION_IGNORED("seed"),
+    OPTIONS_END,
+};
+
+/* Declare a kernel, which is a matrix in plans, and its bias. */
+static void declare_projection(const multi_head_attention_config *c, layer_call *call,
+                               const char *const names[3], shape kernel, int inputs)
+{
+    shape matrix = {2, {1, 1}}, bias = {.rank = 0};
+    for (int i = 0; i < kernel.rank; i++)
+        matrix.dim[i >= inputs] *= kernel.dim[i];
+    for (int i = inputs; i < kernel.rank; i++)
+        bias.dim[bias.rank++] = kernel.dim[i];
+    const int first = call->weight_count;
+    layer_weight_seen_as(call, names[0], kernel, matrix, c->kernel_initializer, true);
+    if (c->use_bias)
+        layer_weight_seen_as(call, names[1], bias, (shape){1, {matrix.dim[1]}}, c->bias_initializer,
+                             true);
+    for (int i = first; i < call->weight_count; i++)
+        call->weights[i].part = names[2];
+}
+
+static int64_t value_dim_of(const multi_head_attention_config *c)
+{
+    return c->value_dim > 0 ? c->value_dim : c->key_dim;
+}
+
+static cornu_status multi_head_attention_declare(layer *l, layer_call *call)
+{
+    static const char *const query[] = {"query_kernel", "query_bias", "query_dense"},
+                             *const key[] = {"key_kernel", "key_bias", "key_dense"},
+                             *const value[] = {"value_kernel", "value_bias", "value_dense"},
+                             *const output[] = {"attention_output_kernel", "attention_output_bias",
+                                                "output_dense"};
+    const multi_head_attention_config *c = l->config;
+    const int64_t heads = c->num_heads, depth = value_dim_of(c);
+    TRY(check_inputs(call));
+    const shape *in = call->in, *keys = &in[call->inputs == 3 ? KEY : VALUE];
+    const int64_t width = c->output_shape.count == 1 ? c->output_shape.value[0] : in->dim[1];
+    if (c->output_shape.count > 1 || width < 1)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "output_shape: found %d dimensions; expected one size, or null",
+                           c->output_shape.count);
+    if (c->attention_axes.count > 0 &&
+        (c->attention_axes.count != 1 || c->attention_axes.value[0] != 1))
+        return status_fail(CORNU_UNSUPPORTED, "attention_axes: found %lld; expected 1, or null",
+                           (long long)c->attention_axes.value[0]);
+    declare_projection(c, call, query, (shape){3, {in[QUERY].dim[1], heads, c->key_dim}}, 1);
+    declare_projection(c, call, key, (shape){3, {keys->dim[1], heads, c->key_dim}}, 1);
+    declare_projection(c, call, value, (shape){3, {in[VALUE].dim[1], heads, depth}}, 1);
+    declare_projection(c, call, output, (shape){3, {heads, depth, width}}, 2);
+    call->out = (shape){2, {in[QUERY].dim[0], width}};
+    return CORNU_OK;
+}
+
+static const int heads_first[3] = {2, 1, 3};
+
+/* x times projection `number`, (steps, heads x depth) */
+static cornu_status project(const multi_head_attention_config *c, step_builder *b, tensor_ref x,
+                            int number, tensor_ref *y)
+{
+    const int first = number * (c->use_bias ? 2 : 1);
+    return emit_dense(b, x, emit_weight(b, first),
+                      c->use_bias ? emit_weight(b, first + 1) : NO_TENSOR, y);
+}
+
+/* The same as (heads, steps, depth). */
+static cornu_status project_heads(const multi_head_attention_config *c, step_builder *b,
+                                  tensor_ref x, int number, tensor_ref *y)
+{
+    TRY(project(c, b, x, number, y));
+    const shape s = emit_shape(b, *y);
+    const shape parts = {3, {s.dim[0], c->num_heads, s.dim[1] / c->num_heads}};
+    TRY(emit_reshape(b, *y, &parts, y));
+    return emit_transpose(b, *y, heads_first, y);
+}
+
+static cornu_status multi_head_attention_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                              tensor_ref *y)
+{
+    const multi_head_attention_config *c = l->config;
+    const tensor_ref key = x[emit_inputs(b) == 3 ? KEY : VALUE];
+    tensor_ref q, k, v;
+    TRY(project_heads(c, b, x[QUERY], 0, &q));
+    TRY(project_heads(c, b, key, 1, &k));
+    TRY(project_heads(c, b, x[VALUE], 2, &v));
+    TRY(emit_scale(b, q, 1 / sqrt((double)c->key_dim), 0, &q));
+    TRY(attend(b, q, k, v, c->dropout, y));
+    TRY(emit_transpose(b, *y, heads_first, y));
+    const shape s = emit_shape(b, *y), rows = {2, {s.dim[0], s.dim[1] * s.dim[2]}};
+    TRY(emit_reshape(b, *y, &rows, y));
+    return project(c, b, *y, 3, y);
+}
+
+static const char *const multi_head_attention_samples[] = {
+    "4,6 | {num_heads: 2, key_dim: 3, inputs: [a, b]}",
+    "3,5 | {num_heads: 3, key_dim: 2, value_dim: 4, use_bias: false, inputs: [a, b, input_layer]}",
+    "2,4 | {num_heads: 1, key_dim: 4, output_shape: 7, bias_initializer: ones, inputs: [b, a]}",
+    NULL,
+};
+
+const layer_kind layer_MultiHeadAttention = {
+    .name = "MultiHeadAttention",
+    .base_name = "multi_head_attention",
+    .config_size = sizeof(multi_head_attention_config),
+    .fields = multi_head_attention_fields,
+    .declare = multi_head_attention_declare,
+    .emit = multi_head_attention_emit,
+    .samples = multi_head_attention_samples,
+    .merges = true,
+    .unlisted = true,
+};
+
+/* ---- Attention --------------------------------------------------------------------------- */
+
+typedef struct attention_config {
+    double dropout;
+} attention_config;
+
+static const config_field attention_fields[] = {
+    OPTION_NEUTRAL("use_scale", "false"),
+    OPTION_NEUTRAL("score_mode", "\"dot\""),
+    OPTION(REAL, attention_config, dropout, .fallback = "0.0", .maximum = 1, .flags = CONFIG_BELOW),
+    OPTION_IGNORED("seed"),
+    OPTIONS_END,
+};
+
+static cornu_status attention_declare(layer *l, layer_call *call)
+{
+    (void)l;
+    char query[128], other[128];
+    TRY(check_inputs(call));
+    const shape *in = call->in, *keys = &in[call->inputs == 3 ? KEY : VALUE];
+    if (in[QUERY].dim[1] != keys->dim[1])
+        return status_fail(CORNU_INVALID, "found query %s and key %s; expected as many features",
+                           shape_show(&in[QUERY], false, query), shape_show(keys, false, other));
+    call->out = (shape){2, {in[QUERY].dim[0], in[VALUE].dim[1]}};
+    return CORNU_OK;
+}
+
+static cornu_status attention_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                   tensor_ref *y)
+{
+    const attention_config *c = l->config;
+    return attend(b, x[QUERY], x[emit_inputs(b) == 3 ? KEY : VALUE], x[VALUE], c->dropout, y);
+}
+
+static const char *const attention_samples[] = {
+    "4,6 | {inputs: [a, b]}",
+    "3,5 | {inputs: [a, b, a]}",
+    NULL,
+};
+
+const layer_kind layer_Attention = {
+    .name = "Attention",
+    .base_name = "attention",
+    .config_size = sizeof(attention_config),
+    .fields = attention_fields,
+    .declare = attention_declare,
+    .emit = attention_emit,
+    .samples = attention_samples,
+    .merges = true,
+};
