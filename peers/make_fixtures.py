@@ -772,6 +772,11 @@ def optimizer_cases():
     yield "regularized_clipnorm", O.SGD(0.1, clipnorm=0.3), penalized
     yield "regularized_global_clipnorm", O.SGD(0.1, momentum=0.5, global_clipnorm=0.5), penalized
     yield "regularized_clipvalue", O.RMSprop(0.01, epsilon=1e-2, clipvalue=0.2, weight_decay=0.1), penalized
+    C = keras.constraints
+    yield "constrained", O.SGD(0.1), {"kernel_constraint": C.MaxNorm(0.8), "bias_constraint": "non_neg"}
+    yield "constrained_rows", O.Adam(0.05, epsilon=1e-2), {"kernel_constraint": C.UnitNorm(axis=1), "bias_constraint": "unit_norm"}
+    yield "constrained_rate", O.SGD(0.1, clipnorm=0.3), {
+        "kernel_constraint": C.MinMaxNorm(0.5, 0.9, rate=0.6, axis=[0, 1]), "kernel_regularizer": "l2"}
     yield "schedule_step", O.SGD(S.PiecewiseConstantDecay([0, 2], [0.3, 0.2, 0.05]))
     yield "schedule_step_adam", O.Adam(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01]))
     yield "schedule_exponential", O.SGD(S.ExponentialDecay(0.3, 2, 0.5), momentum=0.9)
@@ -841,6 +846,11 @@ def frozen_cases():
         L.GroupNormalization(2, gamma_regularizer=both, beta_regularizer=l2, name="g"), L.Conv2DTranspose(2, 2, kernel_regularizer=l2, name="t"),
         L.Flatten(name="f"), L.LayerNormalization(gamma_regularizer=l1, beta_regularizer=both, name="l"),
         L.Dense(3, kernel_regularizer=both, name="frozen"), L.Dense(2, kernel_regularizer=l2, name="b")], "andpsgtflb"
+    norm = keras.constraints.MaxNorm(0.9, axis=[0, 1, 2])
+    yield "constrained", "sgd", (4, 4, 2), [
+        L.Conv2D(3, 2, kernel_constraint=norm, name="a"), L.DepthwiseConv2D(2, depthwise_constraint=keras.constraints.UnitNorm([0, 1]), name="d"),
+        L.BatchNormalization(gamma_constraint="non_neg", beta_constraint="max_norm", name="n"), L.Flatten(name="f"),
+        L.Dense(2, kernel_constraint="unit_norm", name="frozen"), L.Dense(2, kernel_constraint="non_neg", name="b")], "andfb"
     yield "all", "adam", (4,), [L.Dense(3, name="a"), L.BatchNormalization(name="n", center=False, scale=False),
                                 L.Dense(2, name="b")], "n"
 

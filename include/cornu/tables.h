@@ -12,8 +12,8 @@ extern "C" {
 /* Everything that a recipe may name, with options, as JSON: {"layers": [{"class_name": "Dense",
    "name": "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true,
    "alias": false, "stands_for": null, "default": null, "choices": []}, ...]}, ...],
-   "activations", "initializers", "regularizers", "losses", "metrics", "optimizers", "schedules",
-   "callbacks"}.
+   "activations", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers",
+   "schedules", "callbacks"}.
    Names and order are Keras's. An option of type "neutral" exists in Keras, and only the values
    in `choices` are accepted; one of type "ignored" has no effect. "alias": accepted, but not an
    option of the current Keras class; "stands_for" is the option that it is another name of

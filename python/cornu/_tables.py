@@ -65,6 +65,7 @@ _KINDS = {
     "bool": "True or False",
     "activation": "an activation, by name or from keras.activations",
     "initializer": "an initializer, by name or from keras.initializers",
+    "constraint": "None, or a constraint, by name or from keras.constraints",
     "regularizer": "None, or a regularizer, by name or from keras.regularizers",
     "shape": "a tuple of whole numbers",
     "batch_shape": "a tuple: None, then whole numbers",

@@ -206,6 +206,10 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
     for (int i = 0; i < call->weight_count; i++) {
         const weight_spec *w = &call->weights[i];
         const regularizer *penalty = weight_option(l, w, "_regularizer");
+        const constraint *limit = weight_option(l, w, "_constraint");
+        int64_t extents[3];
+        if (limit && limit->kind != CONSTRAINT_NONE)
+            TRY(constraint_extents(limit, w->name, &w->shape, extents));
         const variable v = {
             .shape = w->shape,
             .plan_shape = w->seen_as,
@@ -218,6 +222,7 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
             .ones_at = w->ones_at,
             .ones = w->ones,
             .part = w->part,
+            .constraint = limit ? *limit : (constraint){.kind = CONSTRAINT_NONE},
         };
         char *name = NULL;
         TRY(memory_format(&name, "%s/%s", l->name, w->name));

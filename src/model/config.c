@@ -380,7 +380,7 @@ static cornu_status read_ints(const config_field *f, const doc *d, void *out)
 {
     int_list *list = out;
     char buffer[WANTED_SIZE];
-    bool fits = d->type != DOC_LIST || d->count <= CONFIG_INTS_MAX;
+    bool fits = d->type != DOC_LIST || d->count <= SHAPE_MAX;
     *list = (int_list){.count = d->type == DOC_LIST ? d->count : 1, .one = d->type != DOC_LIST};
     for (int i = 0; fits && i < list->count; i++)
         fits = get_int(f, list->one ? d : d->items[i], &list->value[i]);
@@ -396,7 +396,7 @@ static cornu_status read_widths(const config_field *f, const doc *d, void *out)
     *list = (width_list){.count = 0};
     if (get_pair(f, d, list->value[0]))
         return CORNU_OK;
-    bool fits = d->type == DOC_LIST && d->count >= 1 && d->count <= CONFIG_INTS_MAX;
+    bool fits = d->type == DOC_LIST && d->count >= 1 && d->count <= SHAPE_MAX;
     for (int i = 0; fits && i < d->count; i++)
         fits = get_pair(f, d->items[i], list->value[i]);
     list->count = d->count;
@@ -437,6 +437,12 @@ static cornu_status read_regularizer(const config_field *f, const doc *d, void *
 {
     (void)f;
     return regularizer_read(d, out);
+}
+
+static cornu_status read_constraint(const config_field *f, const doc *d, void *out)
+{
+    (void)f;
+    return constraint_read(d, out);
 }
 
 static cornu_status read_neutral(const config_field *f, const doc *d, void *out)
@@ -492,6 +498,7 @@ static field_reader *const readers[] = {
     [CONFIG_ACTIVATION] = read_activation,
     [CONFIG_INITIALIZER] = read_initializer,
     [CONFIG_REGULARIZER] = read_regularizer,
+    [CONFIG_CONSTRAINT] = read_constraint,
     [CONFIG_SHAPE] = read_shape,
     [CONFIG_BATCH_SHAPE] = read_batch_shape,
     [CONFIG_PADDING] = read_padding,
@@ -534,6 +541,8 @@ static void store_none(const config_field *f, void *out)
         *(const char **)out = NULL;
     else if (f->type == CONFIG_REGULARIZER)
         *(regularizer *)out = (regularizer){.kind = REGULARIZER_NONE};
+    else if (f->type == CONFIG_CONSTRAINT)
+        *(constraint *)out = (constraint){.kind = CONSTRAINT_NONE};
 }
 
 static cornu_status read_value(const config_field *f, const doc *d, void *out)
@@ -707,6 +716,8 @@ static bool is_none(const config_field *f, const void *value)
         return !*(const char *const *)value;
     case CONFIG_REGULARIZER:
         return ((const regularizer *)value)->kind == REGULARIZER_NONE;
+    case CONFIG_CONSTRAINT:
+        return ((const constraint *)value)->kind == CONSTRAINT_NONE;
     default:
         return false;
     }
@@ -740,6 +751,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
         return initializer_to_json(value);
     case CONFIG_REGULARIZER:
         return regularizer_to_json(value);
+    case CONFIG_CONSTRAINT:
+        return constraint_to_json(value);
     case CONFIG_SHAPE:
     case CONFIG_BATCH_SHAPE:
         return shape_to_json(value, f->type == CONFIG_BATCH_SHAPE);
@@ -770,11 +783,12 @@ json_t *config_value(const config_field *f, const void *config)
     return value_to_json(f, (const char *)config + f->offset);
 }
 
-/* The absence of a regularizer goes without saying. */
+/* The absence of a regularizer or constraint goes without saying. */
 static bool is_written(const config_field *f, const void *config)
 {
     return f->type < CONFIG_ELSEWHERE && !(f->flags & (CONFIG_ALIAS | CONFIG_ARGUMENT)) &&
-           !(f->type == CONFIG_REGULARIZER && is_none(f, (const char *)config + f->offset));
+           !((f->type == CONFIG_REGULARIZER || f->type == CONFIG_CONSTRAINT) &&
+             is_none(f, (const char *)config + f->offset));
 }
 
 bool config_has_value(const config_field *f, const void *config)
@@ -788,96 +802,6 @@ cornu_status config_write(const config_field *fields, const void *config, json_t
         if (is_written(f, config))
             TRY(config_set(object, f->key, config_value(f, config)));
     return CORNU_OK;
-}
-
-/* ---- describing ------------------------------------------------------------------------- */
-
-static const char *const type_names[] = {
-    [CONFIG_INT] = "int",
-    [CONFIG_PAIR] = "pair",
-    [CONFIG_SINGLE] = "single",
-    [CONFIG_AXES] = "axes",
-    [CONFIG_REAL] = "real",
-    [CONFIG_BOOL] = "bool",
-    [CONFIG_CHOICE] = "choice",
-    [CONFIG_ACTIVATION] = "activation",
-    [CONFIG_INITIALIZER] = "initializer",
-    [CONFIG_REGULARIZER] = "regularizer",
-    [CONFIG_SHAPE] = "shape",
-    [CONFIG_BATCH_SHAPE] = "batch_shape",
-    [CONFIG_PADDING] = "padding",
-    [CONFIG_AXIS] = "axis",
-    [CONFIG_NUMBERS] = "numbers",
-    [CONFIG_RANGE] = "range",
-    [CONFIG_INTERVAL] = "interval",
-    [CONFIG_INTS] = "ints",
-    [CONFIG_WIDTHS] = "widths",
-    [CONFIG_KEY] = "key",
-    [CONFIG_ARRAY] = "array",
-    [CONFIG_STRING] = "string",
-    [CONFIG_ELSEWHERE] = "elsewhere",
-    [CONFIG_NEUTRAL] = "neutral",
-    [CONFIG_DTYPE] = "dtype",
-    [CONFIG_IGNORED] = "ignored",
-};
-
-/* The value of a JSON text; of other text, the text. */
-static json_t *value_of(const char *json, size_t length)
-{
-    json_t *value = json_loadb(json, length, JSON_DECODE_ANY, NULL);
-    return value ? value : json_stringn(json, length);
-}
-
-static json_t *choices_of(const char *choices)
-{
-    json_t *list = json_array();
-    while (choices && list) {
-        size_t length = strcspn(choices, "|");
-        json_array_append_new(list, value_of(choices, length));
-        choices = choices[length] ? choices + length + 1 : NULL;
-    }
-    return list;
-}
-
-/* The option that an alias respells: both have the same value. NULL where `f` is not an alias, or
-   has no value. */
-static const char *stands_for(const config_field *fields, const config_field *f)
-{
-    bool is_alias = f->flags & CONFIG_ALIAS && f->type < CONFIG_ELSEWHERE;
-    for (const config_field *other = fields; is_alias && other->key; other++)
-        if (other->offset == f->offset && other->type < CONFIG_ELSEWHERE &&
-            !(other->flags & CONFIG_ALIAS))
-            return other->key;
-    return NULL;
-}
-
-static json_t *describe_field(const config_field *fields, const config_field *f)
-{
-    json_t *usual = f->fallback                 ? value_of(f->fallback, strlen(f->fallback))
-                    : f->type == CONFIG_NEUTRAL ? value_of(f->choices, strcspn(f->choices, "|"))
-                                                : json_null();
-    return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?, s:o, s:o}", "name", f->key, "type",
-                     type_names[f->type], "required", (f->flags & CONFIG_REQUIRED) != 0, "alias",
-                     (f->flags & CONFIG_ALIAS) != 0, "argument", (f->flags & CONFIG_ARGUMENT) != 0,
-                     "stands_for", stands_for(fields, f), "default", usual, "choices",
-                     choices_of(f->choices));
-}
-
-json_t *config_describe(const config_field *fields)
-{
-    json_t *list = json_array();
-    for (const config_field *f = fields; list && f->key; f++)
-        if (json_array_append_new(list, describe_field(fields, f)) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
-
-json_t *config_row(const char *class_name, const char *name, json_t *options)
-{
-    return json_pack("{s:s, s:s?, s:o}", "class_name", class_name, "name", name, "options",
-                     options);
 }
 
 /* ---- options that have options ----------------------------------------------------------- */
@@ -913,7 +837,7 @@ static int find_class(const config_class *rows, int count, const char *name)
 static cornu_status choose_class(const char *article, const char *kind, const config_class *rows,
                                  int count, const doc *d, int *number, const doc **options)
 {
-    const char *name, *names[INITIALIZER_COUNT + REGULARIZER_END];
+    const char *name, *names[INITIALIZER_COUNT + REGULARIZER_END + CONSTRAINT_END];
     char what[WANTED_SIZE];
     snprintf(what, sizeof what, "%s %s", article, kind);
     TRY(name_split(d, what, &name, options));
@@ -1077,4 +1001,44 @@ json_t *regularizer_to_json(const regularizer *r)
 json_t *regularizer_table(void)
 {
     return class_table(regularizer_rows, REGULARIZERS);
+}
+
+/* ---- constraints -------------------------------------------------------------------------- */
+
+#define NORM_AXIS \
+    OPTION(INTS, constraint, axis, .fallback = "0", .minimum = -SHAPE_MAX, .maximum = SHAPE_MAX)
+#define NORM(field, usual) OPTION(REAL, constraint, field, .fallback = usual, .maximum = INFINITY)
+
+static const config_field max_norm_constraint[] = {NORM(max_value, "2"), NORM_AXIS, OPTIONS_END};
+static const config_field min_max_norm_constraint[] = {
+    NORM(min_value, "0.0"), NORM(max_value, "1.0"),
+    OPTION(REAL, constraint, rate, .fallback = "1.0", .maximum = 1), NORM_AXIS, OPTIONS_END};
+static const config_field non_neg_constraint[] = {OPTIONS_END};
+static const config_field unit_norm_constraint[] = {NORM_AXIS, OPTIONS_END};
+
+static const config_class constraint_rows[] = {
+#define CONSTRAINT(id, class_name, name, options) {class_name, NULL, name, options##_constraint},
+#include "model/constraints.def"
+};
+enum { CONSTRAINTS = CONSTRAINT_END - 1 };
+
+cornu_status constraint_read(const doc *d, constraint *out)
+{
+    const doc *options;
+    int number;
+    TRY(choose_class("a", "constraint", constraint_rows, CONSTRAINTS, d, &number, &options));
+    *out = (constraint){.kind = (constraint_kind)(number + 1), .rate = 1};
+    if (out->kind == CONSTRAINT_UNIT_NORM)
+        out->min_value = out->max_value = 1;
+    return read_class(&constraint_rows[number], d, options, out);
+}
+
+json_t *constraint_to_json(const constraint *c)
+{
+    return class_to_json("keras.constraints", &constraint_rows[c->kind - 1], c);
+}
+
+json_t *constraint_table(void)
+{
+    return class_table(constraint_rows, CONSTRAINTS);
 }

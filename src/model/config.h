@@ -7,6 +7,7 @@
 
 #include "base/doc.h"
 #include "base/memory.h"
+#include "model/constraints.h"
 #include "model/emit.h"
 #include "model/index_key.h"
 #include "model/initializers.h"
@@ -24,6 +25,7 @@ typedef enum config_type {
     CONFIG_ACTIVATION,  /* activation; null is linear */
     CONFIG_INITIALIZER, /* initializer */
     CONFIG_REGULARIZER, /* regularizer; null is none */
+    CONFIG_CONSTRAINT,  /* constraint; null is none */
     CONFIG_SHAPE,       /* shape: a list of ints */
     CONFIG_BATCH_SHAPE, /* shape: the same after a leading null */
     CONFIG_PADDING,     /* int64_t[4]: int, [h, w] or [[top, bottom], [left, right]] */
@@ -61,18 +63,11 @@ typedef struct real_range {
     double value[2];
 } real_range;
 
-enum { CONFIG_INTS_MAX = SHAPE_MAX };
-typedef struct int_list {
-    int count; /* -1: null */
-    bool one;  /* not in a list */
-    int64_t value[CONFIG_INTS_MAX];
-} int_list;
-
 /* Before and after each axis, the batch among them. A single pair (count 0) is that of every axis.
  */
 typedef struct width_list {
     int count;
-    int64_t value[CONFIG_INTS_MAX][2];
+    int64_t value[SHAPE_MAX][2];
 } width_list;
 
 /* One row; a table ends with a row whose key is NULL. */
@@ -135,10 +130,10 @@ cornu_status config_write(const config_field *fields, const void *config, json_t
 bool config_has_value(const config_field *f, const void *config);
 json_t *config_value(const config_field *f, const void *config);
 
-/* The options as a table, in order: [{"name", "type", "required", "alias", "argument",
-   "stands_for", "default", "choices"}]. `type` is the row's in small letters ("int", "pair", ...).
-   For "neutral" options, `choices` are the only accepted values; "stands_for" of an alias is the
-   option with the same value. A new reference; NULL without memory. */
+/* The options as a table (config_describe.c), in order: [{"name", "type", "required", "alias",
+   "argument", "stands_for", "default", "choices"}]. `type` is the row's in small letters ("int",
+   "pair", ...). For "neutral" options, `choices` are the only accepted values; "stands_for" of an
+   alias is the option with the same value. A new reference; NULL without memory. */
 json_t *config_describe(const config_field *fields);
 /* Make a row of cornu_tables: {"class_name", "name", "options"}. Takes `options`. */
 json_t *config_row(const char *class_name, const char *name, json_t *options);

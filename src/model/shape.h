@@ -75,4 +75,11 @@ int64_t window_output(const window2d *w, int dimension, int64_t in);
    or "valid" (none). */
 void window_pad(window2d *w, bool same, int64_t height, int64_t width);
 
+/* Whole numbers, such as axes. */
+typedef struct int_list {
+    int count; /* -1: null */
+    bool one;  /* not in a list */
+    int64_t value[SHAPE_MAX];
+} int_list;
+
 #endif

@@ -5,6 +5,7 @@
 #define MODEL_STATE_H
 
 #include "base/doc.h"
+#include "model/constraints.h"
 #include "model/initializers.h"
 #include "model/regularizers.h"
 
@@ -25,7 +26,8 @@ typedef struct variable {
     int of;   /* slots: the variable that it belongs to; else -1 */
     int slot; /* slots: its number in the optimizer's row */
     initializer initializer;
-    regularizer regularizer; /* counts while the variable is trained */
+    regularizer regularizer; /* counts while the variable is trained, as does: */
+    constraint constraint;
     int64_t ones_at, ones; /* from `ones_at` on, so many numbers start as 1 */
     const char *part;      /* the object of Keras's layer that has it, "cell"; NULL: the layer */
 } variable;

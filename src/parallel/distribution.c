@@ -49,7 +49,7 @@ enum { ALIGNMENT = 16 }; /* floats: each part begins with a cache line */
 static bool writes(const plan *p, int number)
 {
     for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OP_OUTPUTS_MAX && p->ops[i].kind != OP_UPDATE; k++)
+        for (int k = 0; k < OP_OUTPUTS_MAX && !op_is_of_step(p->ops[i].kind); k++)
             if (p->ops[i].out[k] == number)
                 return true;
     return false;
@@ -126,7 +126,7 @@ static cornu_status move_updates_to_the_end(plan *p)
     int update_count = 0, kept = 0;
     TRY(memory_new((size_t)p->op_count, sizeof *updates, "plan", &updates));
     for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind == OP_UPDATE)
+        if (op_is_of_step(p->ops[i].kind))
             updates[update_count++] = p->ops[i];
         else
             p->ops[kept++] = p->ops[i];

@@ -507,6 +507,29 @@ static cornu_status build_clipped_updates(step_builder *b)
     return add_all(b, &n);
 }
 
+/* ---- constraints -------------------------------------------------------------------------- */
+
+/* Append, after all updates, what keeps the updated variables to their constraints. */
+static cornu_status build_constraints(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->weight_count && b->plan->scope != SCOPE_GRADIENTS; i++) {
+        const variable *v = &m->variables[i];
+        const constraint *c = &v->constraint;
+        if (c->kind == CONSTRAINT_NONE || b->notes[i].gradient == NO_TENSOR)
+            continue;
+        op o = op_new(OP_CONSTRAIN);
+        o.in[0] = o.out[0] = i;
+        o.a.constrain.non_neg = c->kind == CONSTRAINT_NON_NEG;
+        o.a.constrain.least = (float)c->min_value;
+        o.a.constrain.most = (float)c->max_value;
+        o.a.constrain.rate = (float)c->rate;
+        TRY(constraint_extents(c, v->name, &v->shape, o.a.constrain.extents));
+        TRY(builder_add(b, &o, v->name));
+    }
+    return CORNU_OK;
+}
+
 /* ---- all together ------------------------------------------------------------------------ */
 
 cornu_status build_backward(step_builder *b, int forward_count)
@@ -522,7 +545,8 @@ cornu_status build_backward(step_builder *b, int forward_count)
     }
     if (b->options->keep_input_gradient)
         TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));
-    return build_clipped_updates(b);
+    TRY(build_clipped_updates(b));
+    return build_constraints(b);
 }
 
 cornu_status build_only_updates(step_builder *b)
@@ -533,6 +557,6 @@ cornu_status build_only_updates(step_builder *b)
         if (b->notes[i].needs_gradient)
             TRY(builder_gradient(b, i, &gradient));
     }
-    return optimizer_clips_by_norm(&m->optimizer) ? build_clipped_updates(b)
-                                                  : add_all(b, &no_norms);
+    TRY(optimizer_clips_by_norm(&m->optimizer) ? build_clipped_updates(b) : add_all(b, &no_norms));
+    return build_constraints(b);
 }

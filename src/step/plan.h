@@ -144,6 +144,11 @@ typedef union op_attributes {
         int table; /* the first of its numbers in step_results' tables */
     } tally;
     struct {
+        bool non_neg; /* or by norms: */
+        float least, most, rate;
+        int64_t extents[3];
+    } constrain;
+    struct {
         int slot;
         penalty penalty;
     } norm;
@@ -182,6 +187,12 @@ static inline double metric_result(const op *o, double sum, int64_t batch, int64
 static inline float loss_row_factor(const op *o, int64_t rows)
 {
     return o->a.loss.summed ? (float)rows : 1;
+}
+
+/* Does the optimizer's step on a variable do this? */
+static inline bool op_is_of_step(op_kind kind)
+{
+    return kind == OP_UPDATE || kind == OP_CONSTRAIN;
 }
 
 /* INSERT into a new tensor, whose other elements become 0. */

@@ -103,12 +103,25 @@ static cornu_status new_results(shards *h)
     return results_new(m, &h->shown);
 }
 
+/* Norms need whole weights, of which a rank then has a slice. */
+static cornu_status check_constraints(const cornu_model *m, const shards_options *o)
+{
+    for (int i = 0; o->divides && i < m->weight_count; i++)
+        if (m->variables[i].constraint.kind != CONSTRAINT_NONE)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "shard-optimizer: found a constraint of %s; expected none, or ranks "
+                               "that each update all weights",
+                               m->variables[i].name);
+    return CORNU_OK;
+}
+
 cornu_status shards_open(session *s, const shards_options *o, shards **out)
 {
     *out = NULL;
     if (o->count <= 1)
         return CORNU_OK;
     TRY(check_reductions(session_model(s)));
+    TRY(check_constraints(session_model(s), o));
     TRY(shards_check(o->count, o->count, o->ranks));
     shards *h;
     TRY(memory_new(1, sizeof *h, "shards", &h));

@@ -15,6 +15,7 @@ static const struct {
     {"activations", activation_table},
     {"initializers", initializer_table},
     {"regularizers", regularizer_table},
+    {"constraints", constraint_table},
     {"losses", loss_table},
     {"metrics", metric_table},
     {"optimizers", optimizer_table},

@@ -113,6 +113,8 @@ MAKE = [
     (TypeError, "it takes", lambda: keras.layers.Conv2D(3)),
     (NotImplementedError, "activity_regularizer", lambda: keras.layers.Dense(3, activity_regularizer="l2")),
     (NotImplementedError, "one's own", lambda: keras.layers.Dense(3, kernel_regularizer=lambda w: 0.1 * w)),
+    (NotImplementedError, "one's own", lambda: keras.layers.Dense(3, kernel_constraint=lambda w: w)),
+    (ValueError, "'maximum': unknown", lambda: keras.layers.Dense(3, kernel_constraint="maximum")),
     (ValueError, "'l3': unknown", lambda: keras.layers.Dense(3, kernel_regularizer="l3")),
     (ValueError, "non-negative float. Received: l2=-1", lambda: keras.regularizers.L2(-1)),
     (NotImplementedError, "data_format", lambda: keras.layers.Conv2D(3, 3, data_format="channels_first")),

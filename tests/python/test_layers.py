@@ -212,7 +212,7 @@ def test_help_tells_the_options_with_their_defaults():
     assert text.startswith("Keras's Conv2D")
     assert "filters: a whole number; required." in text
     assert "padding: 'valid' or 'same'; default 'valid'." in text
-    assert "Only as Keras has it by default: data_format=None, activity_regularizer=None," in text
+    assert "Only as Keras has it by default: data_format=None, activity_regularizer=None" in text
     assert "Without effect: seed=None." in keras.layers.Dropout.__doc__
     assert "input_shape" in text and "lr" in keras.optimizers.SGD.__doc__  # what all of a kind take
     assert str(inspect.signature(keras.layers.Dropout)) == "(rate, noise_shape=None, seed=None, **kwargs)"

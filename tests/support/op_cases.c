@@ -679,6 +679,32 @@ static void add_tallies(const shape *s)
     add_tally(s, t, true, "moments, weighted");
 }
 
+static void add_constraint(const shape *s, int64_t outer, int64_t along, int64_t inner,
+                           bool non_neg)
+{
+    op_case *c = add(OP_CONSTRAIN);
+    *c = (op_case){.kind = c->kind,
+                   .in = {*s},
+                   .out = {*s},
+                   .a.constrain = {.non_neg = non_neg,
+                                   .least = 0.5f,
+                                   .most = 1.5f,
+                                   .rate = 0.75f,
+                                   .extents = {outer, along, inner}}};
+    label(c, non_neg ? "non_neg" : along == 1 ? "elements" : inner == 1 ? "last" : "norms");
+}
+
+static void add_constraints(void)
+{
+    const shape s = {3, {5, 7, 131}}, small = {1, {3}};
+    add_constraint(&s, 5, 7, 131, false);
+    add_constraint(&s, 1, 35, 131, false);
+    add_constraint(&s, 35, 131, 1, false);
+    add_constraint(&s, 1, 5 * 7 * 131, 1, false);
+    add_constraint(&s, 1, 1, 5 * 7 * 131, true);
+    add_constraint(&small, 1, 1, 3, false);
+}
+
 static void add_update(int64_t count, const optimizer *o, const char *more)
 {
     optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
@@ -874,6 +900,7 @@ const op_case *op_cases(int *count)
         add_tallies(&(shape){2, {3, 700}});
         add_losses(&(shape){3, {4, 5, 7}});
         add_tallies(&(shape){3, {4, 5, 7}});
+        add_constraints();
         add_updates(1);
         add_updates(37);
         add_updates(40000);

@@ -13,9 +13,10 @@
 
 /* Everything that has a state: dropout, batch normalization's moving statistics, momentum, a
    schedule within epochs and one over them, callbacks that remember, a partial batch. */
-#define LAYERS                                                                                  \
-    "[{Dense: {units: 12, activation: relu, kernel_regularizer: l1}}, {Dropout: {rate: 0.4}}, " \
-    "BatchNormalization, "                                                                      \
+#define LAYERS                                                                           \
+    "[{Dense: {units: 12, activation: relu, kernel_regularizer: l1, kernel_constraint: " \
+    "max_norm}}, {Dropout: {rate: 0.4}}, "                                               \
+    "BatchNormalization, "                                                               \
     "{Dense: {units: 3, activation: softmax}}]"
 #define COMPILE                                                                                   \
     "{optimizer: {sgd: {learning_rate: {cosine: {initial_learning_rate: 0.2, decay_steps: 40}}, " \

@@ -23,9 +23,10 @@
 #define COMPILE(optimizer) \
     "{optimizer: " optimizer ", loss: sparse_categorical_crossentropy, metrics: [accuracy]}"
 #define FIT "{epochs: 3, batch_size: 16, class_weight: {0: 1.0, 1: 2.0, 2: 0.5}}"
-#define NORMALIZED                                                                          \
-    "[{Dense: {units: 10, activation: relu, kernel_regularizer: l2}}, BatchNormalization, " \
-    "{Dropout: {rate: 0.3}}, "                                                              \
+#define NORMALIZED                                                                       \
+    "[{Dense: {units: 10, activation: relu, kernel_regularizer: l2, kernel_constraint: " \
+    "unit_norm}}, BatchNormalization, "                                                  \
+    "{Dropout: {rate: 0.3}}, "                                                           \
     "{Dense: {units: 3, activation: softmax}}]"
 #define SHARED                                                                            \
     "[{Dense: {units: 128, activation: tanh}}, {Reshape: {target_shape: [8, 8, 2]}}, "    \

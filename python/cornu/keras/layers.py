@@ -9,10 +9,10 @@ from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, options_of, plain
-from . import _keras_names, activations, initializers, regularizers
+from . import _keras_names, activations, constraints, initializers, regularizers
 from ._names import automatic_name, snake_case
-from ._own_layers import OwnLayer, network_of
 from ._normalization import adapt, statistic
+from ._own_layers import OwnLayer, network_of
 from ._tensors import KerasTensor, Node, call, is_symbolic
 from ._tf2 import takes
 from .initializers import draw_seed
@@ -411,7 +411,8 @@ def _padding(value: Any):
     return tuple(map(_pair, pair)) if isinstance(pair, tuple) else pair
 
 
-_RESOLVE = {"activation": _activation, "initializer": initializers.get, "regularizer": regularizers.get, "pair": _pair, "single": _single, "padding": _padding}
+_RESOLVE = {"activation": _activation, "initializer": initializers.get, "regularizer": regularizers.get, "constraint": constraints.get,
+            "pair": _pair, "single": _single, "padding": _padding}
 
 
 def _sample_shape(owner: str, given: dict) -> tuple | None:

@@ -359,15 +359,24 @@ static cornu_status join_all_updates(gpu *g, prepared *r)
 
 /* ---- the order in which operations are enqueued -------------------------------------------- */
 
+/* The first of the operations at the plan's end that follow all updates. */
+static int first_after_updates(const plan *p)
+{
+    int first = p->op_count;
+    while (first > 0 && p->ops[first - 1].kind == OP_CONSTRAIN)
+        first--;
+    return first;
+}
+
 int gpu_next_op(const prepared *p, int i)
 {
-    int count = p->plan->op_count;
+    const int end = first_after_updates(p->plan);
     if (i >= 0 && i == p->first_update)
-        return count; /* the updates are last, wherever the plan has them */
+        return end; /* the updates are last but for those, wherever the plan has them */
     int next = i < 0 ? 0 : selection_next(&p->chosen, i);
-    while (next < count && !p->chosen.kernels[next])
+    while (next < end && !p->chosen.kernels[next])
         next++;
-    return next < count || p->first_update < 0 ? next : p->first_update;
+    return next == end && p->first_update >= 0 ? p->first_update : next;
 }
 
 cornu_status gpu_enqueue_op(gpu *g, const prepared *p, int i)

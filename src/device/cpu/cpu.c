@@ -58,6 +58,7 @@ KERNELS(penalty, &cpu_penalty);
 KERNELS(tally, &cpu_tally);
 KERNELS(square_sum, &cpu_penalized_square_sum, &cpu_square_sum);
 KERNELS(update, &cpu_update);
+KERNELS(constrain, &cpu_constrain);
 #undef KERNELS
 
 static const kernel_list kernels[OP_COUNT] = {

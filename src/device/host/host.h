@@ -78,7 +78,7 @@ struct kernel {
                             size_t *scratch_bytes);
     void (*release)(void *state);
     cornu_status (*run)(const op_run *r);
-    /* DENSE_*: W and its gradient are in panels (host_device.panels), not in rows. */
+    /* DENSE_*, CONSTRAIN: W and its gradient are in panels (host_device.panels), not in rows. */
     bool panels;
     /* optional, for groups, whose internal tensors (plan_group_internal) have no memory unless
        this function requests it: change bytes[tensor_count] of tensors of which this kernel,

@@ -86,7 +86,7 @@ static bool accepts(const selector *s, const kernel_info *info, const plan *p, c
 {
     const host_device *h = host_of(s->device);
     const kernel *k = kernel_of(info);
-    if (is_dense(o->kind) && k->panels != h->panels) {
+    if ((is_dense(o->kind) || o->kind == OP_CONSTRAIN) && k->panels != h->panels) {
         *why = h->panels ? "weights are kept in panels" : "weights are not kept in panels";
         return false;
     }
@@ -128,7 +128,8 @@ static selector selector_of(host_device *h)
 static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
 {
     bool sums = o->kind == OP_ADD && p->tensors[o->in[0]].form == p->tensors[o->in[1]].form;
-    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM || o->kind == OP_PENALTY || sums;
+    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM || o->kind == OP_PENALTY ||
+                 o->kind == OP_CONSTRAIN || sums;
     int expected = -1; /* the one input that is in panels */
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;

@@ -8,6 +8,7 @@ typedef float rule_real;
 #define rule_sqrt(a) sqrtf(a)
 #define rule_pow(a, b) powf(a, b)
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#include "device/rules/constraint.h"
 #include "device/rules/optimizers.h"
 
 cornu_status reference_square_sum(const op_run *r)
@@ -66,5 +67,24 @@ cornu_status reference_update(const op_run *r)
     int64_t end = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after;
     for (int64_t i = r->op->a.update.before; i < end; i++)
         update_element(r, &c, i, r->in[1][i]);
+    return CORNU_OK;
+}
+
+cornu_status reference_constrain(const op_run *r)
+{
+    const op_attributes *a = &r->op->a;
+    const int64_t along = a->constrain.extents[1], inner = a->constrain.extents[2];
+    for (int64_t i = 0; i < a->constrain.extents[0] * inner; i++) {
+        float *w = r->out[0] + i / inner * along * inner + i % inner;
+        double sum = 0;
+        for (int64_t k = 0; k < along; k++)
+            sum += (double)w[k * inner] * (double)w[k * inner];
+        const float factor = rule_constrained(sqrtf((float)sum), a->constrain.least,
+                                              a->constrain.most, a->constrain.rate);
+        for (int64_t k = 0; k < along; k++)
+            w[k * inner] = !a->constrain.non_neg ? w[k * inner] * factor
+                           : w[k * inner] < 0    ? 0
+                                                 : w[k * inner];
+    }
     return CORNU_OK;
 }

@@ -168,13 +168,14 @@ const layer_kind layer_ELU = {
 typedef struct prelu_config {
     initializer alpha_initializer;
     regularizer alpha_regularizer;
+    constraint alpha_constraint;
     int_list shared_axes;
 } prelu_config;
 
 static const config_field prelu_fields[] = {
     OPTION(INITIALIZER, prelu_config, alpha_initializer, .fallback = "Zeros"),
     OPTION_REGULARIZER(prelu_config, alpha_regularizer),
-    OPTION_NEUTRAL("alpha_constraint", "null"),
+    OPTION_CONSTRAINT(prelu_config, alpha_constraint),
     OPTION(INTS, prelu_config, shared_axes, .fallback = "null", .flags = CONFIG_NULLABLE),
     OPTIONS_END,
 };

@@ -67,6 +67,7 @@ typedef struct dense_config {
     bool use_bias;
     initializer kernel_initializer, bias_initializer;
     regularizer kernel_regularizer, bias_regularizer;
+    constraint kernel_constraint, bias_constraint;
 } dense_config;
 
 static const config_field dense_fields[] = {

@@ -75,13 +75,15 @@ enum { LAYER_VALID, LAYER_SAME };
 
 /* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
-/* WEIGHT_regularizer, which the weight finds by its name. */
+/* WEIGHT_regularizer and WEIGHT_constraint, which the weight finds by its name. */
 #define OPTION_REGULARIZER(config, field) \
     OPTION(REGULARIZER, config, field, .fallback = "null", .flags = CONFIG_NULLABLE)
+#define OPTION_CONSTRAINT(config, field) \
+    OPTION(CONSTRAINT, config, field, .fallback = "null", .flags = CONFIG_NULLABLE)
 #define OPTIONS_REGULARIZERS(config)                                                              \
     OPTION_REGULARIZER(config, kernel_regularizer), OPTION_REGULARIZER(config, bias_regularizer), \
         OPTION_NEUTRAL("activity_regularizer", "null"),                                           \
-        OPTION_NEUTRAL("kernel_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null")
+        OPTION_CONSTRAINT(config, kernel_constraint), OPTION_CONSTRAINT(config, bias_constraint)
 /* Keras's keys of dense layers; convolutions once had them as well. */
 #define OPTIONS_NO_LORA(KIND) \
     KIND("lora_rank", "null"), KIND("lora_alpha", "null"), KIND("quantization_config", "null")

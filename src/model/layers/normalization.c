@@ -10,6 +10,7 @@ typedef struct batch_normalization_config {
     initializer beta_initializer, gamma_initializer, moving_mean_initializer,
         moving_variance_initializer;
     regularizer beta_regularizer, gamma_regularizer;
+    constraint beta_constraint, gamma_constraint;
 } batch_normalization_config;
 
 static const config_field batch_normalization_fields[] = {
@@ -26,8 +27,8 @@ static const config_field batch_normalization_fields[] = {
            .fallback = "ones"),
     OPTION_REGULARIZER(batch_normalization_config, beta_regularizer),
     OPTION_REGULARIZER(batch_normalization_config, gamma_regularizer),
-    OPTION_NEUTRAL("beta_constraint", "null"),
-    OPTION_NEUTRAL("gamma_constraint", "null"),
+    OPTION_CONSTRAINT(batch_normalization_config, beta_constraint),
+    OPTION_CONSTRAINT(batch_normalization_config, gamma_constraint),
     OPTION_NEUTRAL("renorm", "false"),
     OPTION_NEUTRAL("renorm_clipping", "null"),
     OPTION_NEUTRAL("synchronized", "false"),
@@ -81,15 +82,15 @@ const layer_kind layer_BatchNormalization = {
 };
 
 /* The options of the factor gamma and the summand beta, without statistics. */
-#define OPTIONS_AFFINE(config)                                                                    \
-    OPTION(REAL, config, epsilon, .fallback = "0.001", .maximum = 1e9, .flags = CONFIG_ABOVE),    \
-        OPTION(BOOL, config, center, .fallback = "true"),                                         \
-        OPTION(BOOL, config, scale, .fallback = "true"),                                          \
-        OPTION(INITIALIZER, config, beta_initializer, .fallback = "zeros"),                       \
-        OPTION(INITIALIZER, config, gamma_initializer, .fallback = "ones"),                       \
-        OPTION_REGULARIZER(config, beta_regularizer),                                             \
-        OPTION_REGULARIZER(config, gamma_regularizer), OPTION_NEUTRAL("beta_constraint", "null"), \
-        OPTION_NEUTRAL("gamma_constraint", "null")
+#define OPTIONS_AFFINE(config)                                                                     \
+    OPTION(REAL, config, epsilon, .fallback = "0.001", .maximum = 1e9, .flags = CONFIG_ABOVE),     \
+        OPTION(BOOL, config, center, .fallback = "true"),                                          \
+        OPTION(BOOL, config, scale, .fallback = "true"),                                           \
+        OPTION(INITIALIZER, config, beta_initializer, .fallback = "zeros"),                        \
+        OPTION(INITIALIZER, config, gamma_initializer, .fallback = "ones"),                        \
+        OPTION_REGULARIZER(config, beta_regularizer),                                              \
+        OPTION_REGULARIZER(config, gamma_regularizer), OPTION_CONSTRAINT(config, beta_constraint), \
+        OPTION_CONSTRAINT(config, gamma_constraint)
 
 /* LayerNormalization over the last dimension: y = gamma (x - mean) / sqrt(variance + epsilon) +
    beta, with the mean and (biased) variance of each sample's own last dimension. */
@@ -99,6 +100,7 @@ typedef struct layer_normalization_config {
     bool center, scale;
     initializer beta_initializer, gamma_initializer;
     regularizer beta_regularizer, gamma_regularizer;
+    constraint beta_constraint, gamma_constraint;
 } layer_normalization_config;
 
 static const config_field layer_normalization_fields[] = {
@@ -161,6 +163,7 @@ typedef struct group_normalization_config {
     bool center, scale;
     initializer beta_initializer, gamma_initializer;
     regularizer beta_regularizer, gamma_regularizer;
+    constraint beta_constraint, gamma_constraint;
 } group_normalization_config;
 
 static const config_field group_normalization_fields[] = {

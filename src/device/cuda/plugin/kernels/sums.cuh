@@ -6,6 +6,7 @@
 #include "device/cuda/plugin/kernels/rules.cuh"
 #include "device/cuda/plugin/kernels/sums.h"
 
+#include "device/rules/constraint.h"
 #include "device/rules/penalty.h"
 
 /* ---- strips ------------------------------------------------------------------------------ */
@@ -167,6 +168,32 @@ extern "C" __global__ void __launch_bounds__(SQUARE_THREADS) cornu_square_sum(sq
     sum2 sum = block_sum(own, shared);
     if (threadIdx.x == 0)
         *p.sum = sum2_value(sum);
+}
+
+/* ---- constraints --------------------------------------------------------------------------- */
+
+/* Element k of norm i. */
+static __device__ inline float *constrained(const constrain_params &p, int64_t i, int64_t k)
+{
+    const int64_t plain = (i / p.inner * p.along + k) * p.inner + i % p.inner;
+    return p.w + plain % p.columns * p.rows + plain / p.columns;
+}
+
+extern "C" __global__ void cornu_constrain(constrain_params p)
+{
+    for (EACH(i, p.norms)) {
+        sum2 sum = sum2_of(0);
+        for (int64_t k = 0; k < p.along; k++) {
+            const float w = *constrained(p, i, k);
+            sum = sum2_plus(sum, w * w);
+        }
+        const float norm = sqrtf(sum2_value(sum2_settled(sum)));
+        const float factor = rule_constrained(norm, p.least, p.most, p.rate);
+        for (int64_t k = 0; k < p.along; k++) {
+            float *w = constrained(p, i, k);
+            *w = !p.non_neg ? *w * factor : *w < 0 ? 0 : *w;
+        }
+    }
 }
 
 #endif

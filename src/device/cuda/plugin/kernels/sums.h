@@ -56,4 +56,14 @@ typedef struct penalty_reduce_params {
     cuda_results *results;
 } penalty_reduce_params;
 
+/* CONSTRAIN: a thread has a norm; w is [outer][along][inner], and norms are over the middle. */
+typedef struct constrain_params {
+    float *w;
+    int64_t norms, along, inner;
+    int64_t rows, columns; /* of a convolution's kernel, which is stored by output channel:
+                              [columns] [rows]; else columns is 1 */
+    int32_t non_neg;
+    float least, most, rate;
+} constrain_params;
+
 #endif

@@ -426,3 +426,28 @@ static cornu_status enqueue_penalty(const gpu_op *r)
 static const gpu_kernel penalties = {
     .name = "pieces", .prepare = prepare_penalty, .enqueue = enqueue_penalty};
 const gpu_kernel *const cuda_penalty[] = {&penalties, NULL};
+
+/* ---- CONSTRAIN ----------------------------------------------------------------------------- */
+
+static cornu_status enqueue_constrain(const gpu_op *r)
+{
+    const op_attributes *a = &r->op->a;
+    const int64_t *extents = a->constrain.extents;
+    const tensor *w = GPU_OUT(r, 0);
+    const bool by_output = w->form == FORM_CONV_KERNEL;
+    const int64_t columns = by_output ? w->shape.dim[w->shape.rank - 1] : 1;
+    constrain_params p = {.w = (float *)r->out[0],
+                          .rows = w->count / columns,
+                          .columns = columns,
+                          .norms = extents[0] * extents[2],
+                          .along = extents[1],
+                          .inner = extents[2],
+                          .non_neg = a->constrain.non_neg,
+                          .least = a->constrain.least,
+                          .most = a->constrain.most,
+                          .rate = a->constrain.rate};
+    return cuda_launch(r->g, CUDA_constrain, cuda_element_grid(p.norms), &p);
+}
+
+static const gpu_kernel constrain = {.name = "norms", .enqueue = enqueue_constrain};
+const gpu_kernel *const cuda_constrain[] = {&constrain, NULL};

@@ -345,3 +345,18 @@ static cornu_status enqueue_update(const gpu_op *r)
 
 static const gpu_kernel update = {.name = "update", .enqueue = enqueue_update};
 const gpu_kernel *const opencl_update[] = {&update, NULL};
+
+/* ---- constraints --------------------------------------------------------------------------- */
+
+static cornu_status enqueue_constrain(const gpu_op *r)
+{
+    const op_attributes *a = &r->op->a;
+    const int64_t *extents = a->constrain.extents, norms = extents[0] * extents[2];
+    return OPENCL_LAUNCH(r->g, OPENCL_constrain, opencl_element_grid(norms), A_ADDRESS(r->out[0]),
+                         A_LONG(norms), A_LONG(extents[1]), A_LONG(extents[2]),
+                         A_INT(a->constrain.non_neg), A_FLOAT(a->constrain.least),
+                         A_FLOAT(a->constrain.most), A_FLOAT(a->constrain.rate));
+}
+
+static const gpu_kernel constrain = {.name = "norms", .enqueue = enqueue_constrain};
+const gpu_kernel *const opencl_constrain[] = {&constrain, NULL};
