@@ -83,6 +83,10 @@ cornu_status emit_average_pool(step_builder *b, tensor_ref x, const window2d *w,
 cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
 cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y);
+/* In training 0 or 1 / (1 - rate) for x, drawn as Dropout's; one for all elements along dimension
+   i + 1 if together[i]. *mask: NO_TENSOR where nothing is dropped. */
+cornu_status emit_dropout_mask(step_builder *b, tensor_ref x, double rate,
+                               const bool together[SHAPE_MAX], tensor_ref *mask);
 /* Is this a step of training? Else layers that only training changes pass x on. */
 bool emit_trains(const step_builder *b);
 /* Numbers drawn for each sample: (1) of DRAW_NUMBER, else a map of pixels, (MAP_NUMBERS). */

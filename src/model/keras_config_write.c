@@ -89,7 +89,7 @@ static json_t *layer_to_json(const layer *l)
     json_t *config = json_pack("{s:s}", "name", model_own_name(l->name));
     if (!config ||
         (!operation && config_set(config, "dtype", json_string("float32")) != CORNU_OK) ||
-        (!layer_is_input(l->kind) && !operation &&
+        (!layer_is_input(l->kind) && !operation && !l->kind->without_trainable &&
          config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
         config_write(l->kind->fields, l->config, config) != CORNU_OK) {
         json_decref(config);

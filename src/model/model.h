@@ -66,7 +66,8 @@ typedef struct layer_kind {
                      "6,6,3 | {pool_size: 2}", or "INPUT SHAPE | LAYERS BEFORE IT, | OPTIONS": used
                      by the gradient check, parity tests and docs */
     layer_range range;
-    bool merges;           /* takes a list of inputs; others take one */
+    bool without_trainable; /* Keras's class takes no option `trainable` */
+    bool merges;            /* takes a list of inputs; others take one */
     const char *operation; /* Keras's module where it has an operation of this name, and no layer */
     bool unlisted;         /* as an operation it takes its inputs one by one, and not in a list */
 } layer_kind;

@@ -283,6 +283,31 @@ cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const 
     return forward(b, &o, &s, y);
 }
 
+/* Ones of x's shape, but 1 along those dimensions: what a comparison gives, which has no gradient.
+ */
+static cornu_status emit_ones(step_builder *b, tensor_ref x, const bool together[SHAPE_MAX],
+                              tensor_ref *y)
+{
+    const shape s = emit_shape(b, x);
+    *y = x;
+    for (int i = 0; i < s.rank; i++)
+        if (together[i] && s.dim[i] > 1)
+            TRY(emit_slice(b, *y, i + 1, 0, 1, 1, y));
+    TRY(emit_binary(b, BINARY_EQUAL, *y, *y, y));
+    return emit_scale(b, *y, 0, 1, y);
+}
+
+cornu_status emit_dropout_mask(step_builder *b, tensor_ref x, double rate,
+                               const bool together[SHAPE_MAX], tensor_ref *mask)
+{
+    tensor_ref ones;
+    *mask = NO_TENSOR;
+    if (b->plan->mode != PLAN_TRAIN || !(rate > 0))
+        return CORNU_OK;
+    TRY(emit_ones(b, x, together, &ones));
+    return emit_dropout(b, ones, rate, mask);
+}
+
 /* Training also writes the batch's statistics and, in place, the moving ones. */
 static cornu_status batch_norm_outputs(step_builder *b, op *o, int64_t channels)
 {

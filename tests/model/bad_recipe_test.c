@@ -30,7 +30,7 @@ static const struct {
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
     {MODEL("    - ConvLSTM2D: {units: 4}\n"), "unknown layer \"ConvLSTM2D\"; cornu has Activation, "
-                                              "Add, Attention, Average, AveragePooling1D"},
+                                              "Add, AlphaDropout, Attention, Average"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},
@@ -55,6 +55,11 @@ static const struct {
      "l2: found -1; expected a number of at least 0"},
     {MODEL("    - Dense: {units: 4, bias_regularizer: {l1: {l2: 1}}}\n"),
      "l2: unknown option; l1 takes l1"},
+    {MODEL("    - Dropout: {rate: 0.5, noise_shape: [null, 1, 8, 4]}\n"),
+     "noise_shape: found one that does not fit an input of shape (None, 8, 8, 3); expected null "
+     "for the batch"},
+    {MODEL("    - AlphaDropout: {rate: 0.5, noise_shape: [1, 1, 1, 1]}\n"),
+     "noise_shape: found one that does not fit"},
     {MODEL("    - Dense: {units: 4, kernel_constraint: maxnorm}\n"),
      "kernel_constraint: unknown constraint \"maxnorm\"; did you mean max_norm?"},
     {MODEL("    - Dense: {units: 4, bias_constraint: {max_norm: {axis: 1}}}\n"),

@@ -223,6 +223,57 @@ static void each_dropout_layer_has_a_mask_of_its_own(void **state)
     cornu_model_close(model);
 }
 
+/* Of each sample's channel all elements are 0, or all are 1 / (1 - rate) times the input's. */
+static void spatial_dropout_drops_whole_channels(void **state)
+{
+    (void)state;
+    enum { BATCH = 40, STEPS = 3, CHANNELS = 50 };
+    cornu_model *model = net_model("model: {input: [3, 50], layers: [{Rescaling: {scale: 0, "
+                                   "offset: 2}}, {SpatialDropout1D: {rate: "
+                                   "0.4}}]}\ncompile: {optimizer: sgd, loss: mean_squared_error}");
+    net *n = net_open(model, "reference", &(plan_options){.mode = PLAN_TRAIN, .batch = BATCH});
+    net_run(n);
+    float *y = net_read(n, n->plan->output); /* of twos */
+    int dropped = 0;
+    for (int i = 0; i < BATCH; i++)
+        for (int c = 0; c < CHANNELS; c++) {
+            const int at = i * STEPS * CHANNELS + c;
+            const float value = y[at] == 0 ? 0 : 2 / 0.6f;
+            dropped += y[at] == 0;
+            for (int k = 0; k < STEPS; k++)
+                assert_float_equal(y[at + k * CHANNELS], value, 1e-5);
+        }
+    assert_in_range(dropped, 800 - 90, 800 + 90); /* four deviations of 2000 draws */
+    free(y);
+    net_close(n);
+    cornu_model_close(model);
+}
+
+/* Klambauer et al. 2017: the dropped are -a alpha' + b; mean and variance stay. */
+static void alpha_dropout_keeps_mean_and_variance(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 * 500 };
+    cornu_model *model = net_model("model: {input: [500], layers: [{Rescaling: {scale: 0, offset: "
+                                   "2}}, {AlphaDropout: {rate: 0.3}}]}\n"
+                                   "compile: {optimizer: sgd, loss: mean_squared_error}");
+    net *n = net_open(model, "reference", &(plan_options){.mode = PLAN_TRAIN, .batch = 40});
+    net_run(n);
+    float *y = net_read(n, n->plan->output); /* of twos */
+    const double end = -1.7580993408473766, a = 1 / sqrt(0.7 * (1 + 0.3 * end * end));
+    int dropped = 0;
+    for (int i = 0; i < COUNT; i++) {
+        const double kept = a * 2 - a * end * 0.3, other = a * end * 0.7;
+        const bool is_kept = fabs((double)y[i] - kept) < 1e-5;
+        assert_true(is_kept || fabs((double)y[i] - other) < 1e-5);
+        dropped += !is_kept;
+    }
+    assert_in_range(dropped, 6000 - 260, 6000 + 260);
+    free(y);
+    net_close(n);
+    cornu_model_close(model);
+}
+
 /* ---- fusion ------------------------------------------------------------------------------ */
 
 static const char folds[] =
@@ -968,6 +1019,8 @@ int main(void)
         cmocka_unit_test(a_model_without_trainable_layers_trains_without_a_gradient),
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
         cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),
+        cmocka_unit_test(spatial_dropout_drops_whole_channels),
+        cmocka_unit_test(alpha_dropout_keeps_mean_and_variance),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),
         cmocka_unit_test(functions_are_not_folded),
         cmocka_unit_test(clipping_keeps_all_digits),
