@@ -7,16 +7,11 @@
 #include <string.h>
 
 static const config_field fields[] = {
-    OPTION_ELSEWHERE("optimizer"),
-    OPTION_ELSEWHERE("loss"),
-    OPTION_ELSEWHERE("metrics"),
-    OPTION_ELSEWHERE("loss_weights"),
-    OPTION_NEUTRAL("weighted_metrics", "null|[]"),
-    OPTION_IGNORED("run_eagerly"),
-    OPTION_IGNORED("steps_per_execution"),
-    OPTION_IGNORED("jit_compile"),
-    OPTION_IGNORED("auto_scale_loss"),
-    OPTIONS_END,
+    OPTION_ELSEWHERE("optimizer"),         OPTION_ELSEWHERE("loss"),
+    OPTION_ELSEWHERE("metrics"),           OPTION_ELSEWHERE("loss_weights"),
+    OPTION_ELSEWHERE("weighted_metrics"),  OPTION_IGNORED("run_eagerly"),
+    OPTION_IGNORED("steps_per_execution"), OPTION_IGNORED("jit_compile"),
+    OPTION_IGNORED("auto_scale_loss"),     OPTIONS_END,
 };
 
 /* The contents of a compile section: the model changes only once all of it is valid. */
@@ -223,7 +218,8 @@ static cornu_status add_metric(const doc *at, const metric *added, compilation *
     return add_values(at, &m, c);
 }
 
-static cornu_status read_metric(const cornu_model *m, const doc *at, int output, compilation *c)
+static cornu_status read_metric(const cornu_model *m, const doc *at, int output, bool weighted,
+                                compilation *c)
 {
     metric added;
     const shape *s = model_output_shape(m, output);
@@ -232,6 +228,7 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
         *target = metric_wants_classes(at) ? TARGET_CLASSES : TARGET_VALUES;
     TRY(metric_read(at, s, *target == TARGET_CLASSES, &added));
     added.output = output;
+    added.weighted = weighted;
     if (m->output_count > 1)
         metric_show_output(&added, model_output_name(m, output));
     cornu_status status = add_metric(at, &added, c);
@@ -242,16 +239,16 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
 
 /* The metrics of one output: one, or a list of them, which Keras allows to be in lists, too. */
 static cornu_status read_output_metrics(const cornu_model *m, const doc *d, int output,
-                                        compilation *c)
+                                        bool weighted, compilation *c)
 {
     if (d->type != DOC_LIST)
-        return read_metric(m, d, output, c);
+        return read_metric(m, d, output, weighted, c);
     for (int i = 0; i < d->count; i++)
-        TRY(read_output_metrics(m, d->items[i], output, c));
+        TRY(read_output_metrics(m, d->items[i], output, weighted, c));
     return CORNU_OK;
 }
 
-static cornu_status read_metrics(const cornu_model *m, const doc *d, compilation *c)
+static cornu_status read_metrics(const cornu_model *m, const doc *d, bool weighted, compilation *c)
 {
     const doc *items[MODEL_ENDS_MAX] = {0};
     if (!d || d->type == DOC_NULL)
@@ -262,11 +259,11 @@ static cornu_status read_metrics(const cornu_model *m, const doc *d, compilation
                         doc_show(d, found, sizeof found), MODEL_METRICS_MAX);
     }
     if (d->type == DOC_LIST && (m->output_count == 1 || d->count == 0))
-        return read_output_metrics(m, d, 0, c);
+        return read_output_metrics(m, d, 0, weighted, c);
     TRY(split_outputs(m, d, "entries", items));
     for (int i = 0; i < m->output_count; i++)
         if (items[i])
-            TRY(read_output_metrics(m, items[i], i, c));
+            TRY(read_output_metrics(m, items[i], i, weighted, c));
     return CORNU_OK;
 }
 
@@ -293,7 +290,8 @@ static cornu_status read_all_goals(const cornu_model *m, const doc *section, com
     TRY(read_losses(m, loss_doc, c));
     TRY(read_weights(m, doc_get(section, "loss_weights"), c));
     TRY(add_output_losses(m, loss_doc, c));
-    return read_metrics(m, doc_get(section, "metrics"), c);
+    TRY(read_metrics(m, doc_get(section, "metrics"), false, c));
+    return read_metrics(m, doc_get(section, "weighted_metrics"), true, c);
 }
 
 /* Where it fails, it leaves nothing behind. */
@@ -375,7 +373,7 @@ done:
 
 cornu_status model_change_loss(cornu_model *m, const doc *section)
 {
-    static const char *const keys[] = {"loss", "loss_weights", "metrics", NULL};
+    static const char *const keys[] = {"loss", "loss_weights", "metrics", "weighted_metrics", NULL};
     compilation c = {0};
     if (!m->compiled)
         return doc_fail(section, "the model is not compiled; expected cornu_model_compile before");
@@ -399,12 +397,12 @@ cornu_status model_change_loss(cornu_model *m, const doc *section)
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /* The metrics of one output that the user asked for. */
-static json_t *metrics_to_json(const cornu_model *m, int output)
+static json_t *list_metrics(const cornu_model *m, int output, bool weighted)
 {
     json_t *list = json_array();
     for (int i = 0; list && i < m->metric_count; i++) {
         const metric *of = &m->metrics[i];
-        if (of->output != output || of->of_loss || of->index > 0)
+        if (of->output != output || of->of_loss || of->index > 0 || of->weighted != weighted)
             continue;
         if (json_array_append_new(list, metric_to_json(of)) != 0) {
             json_decref(list);
@@ -412,6 +410,24 @@ static json_t *metrics_to_json(const cornu_model *m, int output)
         }
     }
     return list;
+}
+
+static json_t *metrics_to_json(const cornu_model *m, int output)
+{
+    return list_metrics(m, output, false);
+}
+
+static json_t *weighted_metrics_to_json(const cornu_model *m, int output)
+{
+    return list_metrics(m, output, true);
+}
+
+static bool weighs_metrics(const cornu_model *m)
+{
+    for (int i = 0; i < m->metric_count; i++)
+        if (m->metrics[i].weighted)
+            return true;
+    return false;
 }
 
 /* One value, or a list with one for each of several outputs. */
@@ -455,7 +471,9 @@ json_t *model_compile_to_json(const cornu_model *m)
         config_set(out, "loss", for_outputs(m, output_loss_to_json)) == CORNU_OK &&
         (!model_weighs_losses(m) ||
          config_set(out, "loss_weights", weights_to_json(m)) == CORNU_OK) &&
-        config_set(out, "metrics", for_outputs(m, metrics_to_json)) == CORNU_OK)
+        config_set(out, "metrics", for_outputs(m, metrics_to_json)) == CORNU_OK &&
+        (!weighs_metrics(m) ||
+         config_set(out, "weighted_metrics", for_outputs(m, weighted_metrics_to_json)) == CORNU_OK))
         return out;
     json_decref(out);
     return NULL;

@@ -203,6 +203,7 @@ typedef struct metric {
     int curve, summation, average; /* metric_curve, ...; METRIC_EACH: a value for each column */
     double at, beta;               /* at: the specificity, recall, ... that is wanted */
     bool multi_label, from_logits, sparse_true, sparse_found;
+    bool weighted;                 /* by the samples' weights: one of weighted_metrics */
     /* The caller computes it, from the outputs of each batch: what the compile section has, which
        belongs to the model; else NULL. Then `id` says nothing. */
     json_t *called;
@@ -226,6 +227,8 @@ typedef enum metric_aggregation { METRIC_UNIFORM, METRIC_BY_VARIANCE } metric_ag
 const metric_kind *metric_kind_of(metric_id id);
 /* The number of sums that a metric is made of. */
 int metric_sum_count(const metric *m);
+/* Is it a mean over weights, whose sum is its second one? */
+bool metric_is_weighted_mean(const metric *m);
 /* Does it take class numbers as targets? */
 bool metric_takes_classes(const metric *m);
 /* The threshold that outputs must be above. */

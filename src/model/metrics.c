@@ -47,9 +47,21 @@ static bool is_taken(const char *name, const metric *others, int count)
     return false;
 }
 
+/* NAME becomes weighted_NAME, and OUTPUT_NAME becomes OUTPUT_weighted_NAME. */
+static void show_weighted(metric *m)
+{
+    char output[METRIC_SHOWN_SIZE];
+    snprintf(output, sizeof output, "%s", m->shown);
+    const size_t length = strlen(output), name = strlen(bare_name(m));
+    output[length > name ? length - name : 0] = '\0';
+    snprintf(m->shown, sizeof m->shown, "%.200sweighted_%s", output, bare_name(m));
+}
+
 void metric_show_number(metric *m, const metric *others, int count)
 {
     char name[METRIC_SHOWN_SIZE];
+    if (m->weighted && is_taken(metric_name(m), others, count))
+        show_weighted(m);
     snprintf(name, sizeof name, "%s", metric_name(m));
     for (int i = 1; is_taken(metric_name(m), others, count); i++)
         snprintf(m->shown, sizeof m->shown, "%.272s_%d", name, i);
@@ -303,9 +315,16 @@ double metric_threshold(const metric *m)
     return m->thresholds.count == 1 ? m->thresholds.value[0] : 0.5;
 }
 
+bool metric_is_weighted_mean(const metric *m)
+{
+    return m->weighted && !m->called && metric_kind_of(m->id)->value < METRIC_VALUE_COUNT;
+}
+
 int metric_sum_count(const metric *m)
 {
-    return m->of_loss || m->called ? 1 : metric_has_table(m) ? 0 : metric_kind_of(m->id)->sum_count;
+    if (m->of_loss || m->called)
+        return 1;
+    return metric_has_table(m) ? 0 : metric_kind_of(m->id)->sum_count + metric_is_weighted_mean(m);
 }
 
 bool metric_takes_classes(const metric *m)
@@ -319,8 +338,10 @@ double metric_value(const metric *m, const double *sums, const double *tables, i
 {
     if (metric_has_table(m))
         return metric_table_value(m, tables + m->table, samples);
-    const double mean = sums[m->slot] / (double)samples;
     sums += m->slot;
+    const bool weighted = metric_is_weighted_mean(m);
+    const double of = weighted ? sums[1] : (double)samples;
+    const double mean = weighted && !(of > 0) ? 0 : sums[0] / of; /* as Keras has it */
     switch (m->of_loss || m->called ? METRIC_VALUE_MEAN : metric_kind_of(m->id)->value) {
     case METRIC_VALUE_MEAN:
         break;

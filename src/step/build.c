@@ -314,14 +314,31 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     return builder_add(b, &o, loss_kind_of(o.a.loss.id)->name);
 }
 
+/* What a metric reads. */
+static op metric_op(op_kind kind, const goal *g, const metric *m)
+{
+    op o = op_new(kind);
+    o.in[0] = g->output;
+    o.in[1] = g->target;
+    o.in[2] = m->weighted ? g->weight : NO_TENSOR;
+    return o;
+}
+
+/* The sum of the weights of a weighted mean. */
+static cornu_status add_sum_of_weights(step_builder *b, const goal *g, const metric *m)
+{
+    op o = metric_op(OP_METRIC, g, m);
+    o.a.metric.sum = SUM_ROWS;
+    o.a.metric.slot = m->slot + 1;
+    return metric_is_weighted_mean(m) ? builder_add(b, &o, metric_kind_of(m->id)->name) : CORNU_OK;
+}
+
 /* The sums of a metric, each by an operation of its own. */
 static cornu_status add_sums(step_builder *b, const goal *g, const metric *m)
 {
     const metric_kind *k = metric_kind_of(m->id);
     for (int i = 0; i < k->sum_count; i++) {
-        op o = op_new(OP_METRIC);
-        o.in[0] = g->output;
-        o.in[1] = g->target;
+        op o = metric_op(OP_METRIC, g, m);
         o.a.metric.sum = k->sums[i];
         o.a.metric.reals[0] = (float)metric_threshold(m);
         o.a.metric.k = k->value == METRIC_VALUE_MEAN ? m->k : m->class_id;
@@ -329,20 +346,20 @@ static cornu_status add_sums(step_builder *b, const goal *g, const metric *m)
         o.a.metric.whole = k->value >= METRIC_VALUE_COUNT;
         TRY(builder_add(b, &o, k->name));
     }
-    return CORNU_OK;
+    return add_sum_of_weights(b, g, m);
 }
 
 static cornu_status add_loss_metric(step_builder *b, const goal *g, const metric *m)
 {
-    op o = op_new(OP_METRIC);
-    o.in[0] = g->output;
+    op o = metric_op(OP_METRIC, g, m);
     o.a.metric.of_loss = true;
     o.a.metric.loss = m->options.id;
     o.a.metric.logits = m->options.from_logits;
     o.a.metric.slot = m->slot;
     loss_reals(&m->options, o.a.metric.reals);
     TRY(smooth_target(b, g, &m->options, &o.in[1]));
-    return builder_add(b, &o, metric_kind_of(m->id)->name);
+    TRY(builder_add(b, &o, metric_kind_of(m->id)->name));
+    return add_sum_of_weights(b, g, m);
 }
 
 /* The thresholds of a table. */
@@ -355,9 +372,7 @@ static cornu_status add_limits(step_builder *b, const metric *m, tensor_ref *lim
 
 static cornu_status add_table(step_builder *b, const goal *g, const metric *m)
 {
-    op o = op_new(OP_TALLY);
-    o.in[0] = g->output;
-    o.in[1] = g->target;
+    op o = metric_op(OP_TALLY, g, m);
     o.a.tally.what = metric_tally(m);
     o.a.tally.table = m->table;
     b->node = &b->plan->model->nodes[b->plan->model->outputs[g->number].node];
@@ -397,6 +412,14 @@ static cornu_status add_metrics(step_builder *b, const goal *g)
     return CORNU_OK;
 }
 
+static bool weighs_metrics(const cornu_model *m, int output)
+{
+    for (int i = 0; i < m->metric_count; i++)
+        if (m->metrics[i].weighted && m->metrics[i].output == output)
+            return true;
+    return false;
+}
+
 /* Set the goal's target and weight where they are slices of GATHER's rows: of several outputs. */
 static cornu_status take_row(step_builder *b, int64_t *target_at, goal *g)
 {
@@ -407,7 +430,7 @@ static cornu_status take_row(step_builder *b, int64_t *target_at, goal *g)
     b->node = &m->nodes[m->outputs[g->number].node];
     if (shape_elements(&s) > 0)
         TRY(take_slice(b, b->plan->target, &s, target_at, &g->target));
-    if (b->plan->weighted == WEIGHTS_OF_OUTPUTS && g->loss)
+    if (b->plan->weighted == WEIGHTS_OF_OUTPUTS && (g->loss || weighs_metrics(m, g->number)))
         return take_slice(b, b->plan->target, &one, &at, &g->weight);
     return CORNU_OK;
 }

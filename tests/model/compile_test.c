@@ -468,6 +468,31 @@ static void a_metric_of_several_values_is_as_many_of_one_table(void **state)
     cornu_model_close(m);
 }
 
+static void weighted_metrics_are_divided_by_their_weights(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model("model: {input: [3], layers: [{Dense: {units: 2}}]}\n"
+                                "compile: {optimizer: sgd, loss: mse, metrics: [mae, auc], "
+                                "weighted_metrics: [mae, RootMeanSquaredError, recall]}");
+    const char *names[] = {"mae", "auc", "weighted_mae", "RootMeanSquaredError", "recall"};
+    const double sums[] = {0, 6, 4, 18, 2, 1, 3}, none[] = {0, 0, 0, 0, 0, 0, 0};
+    assert_int_equal(m->metric_count, 5);
+    assert_int_equal(m->sum_count, 7);
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(metric_name(&m->metrics[i]), names[i]);
+    assert_float_equal(metric_value(&m->metrics[2], sums, NULL, 100), 1.5, 1e-12);
+    assert_float_equal(metric_value(&m->metrics[3], sums, NULL, 100), 3, 1e-12);
+    assert_float_equal(metric_value(&m->metrics[4], sums, NULL, 100), 0.25, 1e-12);
+    assert_float_equal(metric_value(&m->metrics[2], none, NULL, 100), 0, 0);
+    char *json;
+    must(cornu_model_compile_config(m, &json));
+    must(cornu_model_compile(m, json));
+    assert_int_equal(m->metric_count, 5);
+    assert_true(!m->metrics[1].weighted && m->metrics[2].weighted);
+    cornu_free(json);
+    cornu_model_close(m);
+}
+
 static void each_sum_of_a_metric_has_a_slot(void **state)
 {
     (void)state;
@@ -624,6 +649,7 @@ int main(void)
         cmocka_unit_test(values_of_metrics_come_from_their_sums),
         cmocka_unit_test(values_of_metrics_come_from_their_tables),
         cmocka_unit_test(a_metric_of_several_values_is_as_many_of_one_table),
+        cmocka_unit_test(weighted_metrics_are_divided_by_their_weights),
         cmocka_unit_test(each_sum_of_a_metric_has_a_slot),
         cmocka_unit_test(accuracy_means_what_keras_makes_of_it),
         cmocka_unit_test(top_k_takes_k),

@@ -582,6 +582,15 @@ static void usual_reals(loss_id id, float *reals)
     doc_free(d);
 }
 
+static op_case *add_copy(const op_case *of)
+{
+    const op_case copy = *of;
+    op_case *c = add(copy.kind);
+    *c = copy;
+    label(c, "weighted");
+    return c;
+}
+
 static void add_losses(const shape *s)
 {
     for (int id = 0; id < LOSS_COUNT; id++) {
@@ -620,6 +629,8 @@ static void add_losses(const shape *s)
         if (kind->of_loss)
             usual_reals(kind->loss, c->a.metric.reals);
         label(c, kind->name);
+        if (id % 4 == 0) /* by the samples' weights */
+            add_copy(c)->in[2] = shape1(s->dim[0]);
     }
 }
 

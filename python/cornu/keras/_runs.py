@@ -3,7 +3,7 @@ import json
 import warnings
 
 from . import callbacks as callbacks_module
-from ._progress import Progress, in_order
+from ._progress import Progress
 
 
 def callback_list(callbacks, what: str) -> list:
@@ -149,7 +149,7 @@ class FitRun:
                 self._all("on_test_batch_begin", step, {})
 
     def on_epoch(self, epoch, epochs, step, steps, seconds, rate, logs):
-        logs = in_order(logs)
+        logs = dict(sorted(logs.items()))
         if self.testing:
             self.testing = False
             self._all("on_test_end", {k[4:]: v for k, v in logs.items() if k.startswith("val_")})

@@ -74,6 +74,9 @@ def _plain_loss(loss):
     return OwnLoss(loss) if is_own else plain(loss)
 
 
+_GOALS = ("loss", "loss_weights", "metrics", "weighted_metrics")
+
+
 def _plain_metric(metric):
     if isinstance(metric, str) and own_object(metric) is None:
         return metrics_module.check_name(metric)
@@ -96,6 +99,24 @@ def _plain_metrics(of_output):
 def _flat(values) -> list:
     """The values of a list, and of lists within it."""
     return [one for value in values for one in (_flat(value) if isinstance(value, (list, tuple)) else [value])]
+
+
+def _compiled_metrics(metrics, several: bool):
+    """As the library takes them; several: of several outputs."""
+    if isinstance(metrics, dict) and not several:
+        metrics = [m for value in metrics.values() for m in (value if isinstance(value, (list, tuple)) else [value])]
+    if not several:
+        metrics = [metrics] if isinstance(metrics, str) else _flat(metrics or [])
+    return _each(metrics or [], _plain_metrics if several else _plain_metric)
+
+
+def _all_names(metrics: list[tuple], weighted: list[tuple]) -> list[str]:
+    """As the library calls metrics, and those by weights whose names these have: pairs of the output's prefix and metric."""
+    names = [f"{prefix}{_metric_name(m)}" for prefix, m in metrics]
+    for prefix, m in weighted:
+        name = f"{prefix}{_metric_name(m)}"
+        names.append(f"{prefix}weighted_{_metric_name(m)}" if name in names else name)
+    return _numbered(names)
 
 
 def _numbered(names: list[str]) -> list[str]:
@@ -208,20 +229,19 @@ class Model(GraphNetwork):
                 run_eagerly=False, steps_per_execution=1, jit_compile="auto", auto_scale_loss=True) -> None:
         """Choose optimizer, loss and metrics: names, objects or configurations."""
         loss_weights, metrics = as_metrics(loss_weights, metrics)
-        not_here("compile: weighted_metrics", weighted_metrics, "metrics= takes them")
         if loss is None:
             raise ValueError(f"compile: found no loss; cornu has {', '.join(r['name'] for r in TABLES['losses'])}")
         several = self.built and len(self.outputs) > 1
-        if isinstance(metrics, dict) and not several:
-            metrics = [m for value in metrics.values() for m in (value if isinstance(value, (list, tuple)) else [value])]
-        if not several:
-            metrics = [metrics] if isinstance(metrics, str) else _flat(metrics or [])
         self.optimizer = optimizers_module.get(optimizer)
         self.optimizer._trains = weakref.ref(self)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer),
                     "loss": _each(loss, _plain_loss),
-                    "metrics": _each(metrics or [], _plain_metrics if several else _plain_metric)}
+                    "metrics": _compiled_metrics(metrics, several)}
+        if weighted_metrics:
+            compiled["weighted_metrics"] = _compiled_metrics(weighted_metrics, several)
+            if any(isinstance(m, OwnMetric) for of in compiled["weighted_metrics"] for m in (of if isinstance(of, list) else [of])):
+                raise NotImplementedError("compile: weighted_metrics: found a metric of one's own; expected those of cornu, or metrics=")
         if loss_weights is not None:
             compiled["loss_weights"] = _each(loss_weights, lambda one: None if one is None else float(one))
         goes_on = self._handle is not None and self._goes_on(compiled["optimizer"])
@@ -229,7 +249,7 @@ class Model(GraphNetwork):
         self._compiled, self._forms = compiled, None
         try:
             if goes_on:
-                self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
+                self._handle.change_loss(self._section_text(*_GOALS))
                 return
             if self._handle is not None:
                 self._handle.compile(self._section_text())
@@ -267,7 +287,7 @@ class Model(GraphNetwork):
         if y is None and self._forms is not None or forms == self._forms:
             return
         self._forms = forms
-        self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
+        self._handle.change_loss(self._section_text(*_GOALS))
 
     def _on_outputs(self):
         """What the library calls after each batch; None without metrics of one's own."""
@@ -367,7 +387,7 @@ class Model(GraphNetwork):
         """Weights and optimizer of a backup of this model, whose layers had these names."""
         self.build()
         self._take(_cornu.open(path), layers)
-        self._handle.change_loss(self._section_text("loss", "loss_weights", "metrics"))
+        self._handle.change_loss(self._section_text(*_GOALS))
         self._compiled_with, self._rate = self.optimizer, self._given_rate()
 
     def _layer_paths(self) -> list[str]:
@@ -531,8 +551,11 @@ class Model(GraphNetwork):
             losses = compiled["loss"]
             own = [f"{name}_loss" for name, loss in zip(names, losses) if loss is not None and len(losses) - losses.count(None) > 1]
             return ["loss", *own,
-                    *sorted(_numbered([f"{name}_{_metric_name(m)}" for name, of in zip(names, compiled["metrics"]) for m in of]))]
-        return ["loss", *_numbered([_metric_name(m) for m in compiled["metrics"]])]
+                    *sorted(_all_names([(f"{name}_", m) for name, of in zip(names, compiled["metrics"]) for m in of],
+                                       [(f"{name}_", m) for name, of in zip(names, compiled.get("weighted_metrics", []))
+                                        for m in of]))]
+        return ["loss", *_all_names([("", m) for m in compiled["metrics"]],
+                                    [("", m) for m in compiled.get("weighted_metrics", [])])]
 
     def _in_order(self, scores: dict) -> list:
         """As Keras lists them: of several outputs the losses, then the others by name."""

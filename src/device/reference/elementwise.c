@@ -291,8 +291,10 @@ cornu_status reference_metric(const op_run *r)
     tensor_matrix(OP_IN(r->plan, r->op, 0), &rows, &n);
     targets = OP_IN(r->plan, r->op, 1)->count / rows;
     double sum = 0;
-    for (int64_t i = 0; i < rows; i++)
-        sum += host_metric_row(r->op, r->in[0] + i * n, r->in[1] + i * targets, n);
+    for (int64_t i = 0; i < rows; i++) {
+        const double weight = r->in[2] ? (double)r->in[2][i * r->plan->batch / rows] : 1;
+        sum += weight * host_metric_row(r->op, r->in[0] + i * n, r->in[1] + i * targets, n);
+    }
     r->results->metrics[r->op->a.metric.slot] += metric_result(r->op, sum, r->plan->batch, rows);
     return CORNU_OK;
 }

@@ -27,3 +27,16 @@ results = {
     "a batch": make().train_on_batch(x, y, sample_weight=weights),
     "a batch of classes": make().train_on_batch(x, y, class_weight={0: 1.0, 1: 3.0, 2: 1.0}),
 }
+model = make("categorical_crossentropy")
+model.compile("sgd", "categorical_crossentropy", metrics=["accuracy", "mae"], weighted_metrics=[
+    "accuracy", keras.metrics.RootMeanSquaredError(name="root"), keras.metrics.AUC(name="auc"),
+    keras.metrics.Precision(0.3, name="right"), keras.metrics.F1Score("macro", name="f")])
+results |= {
+    "weighed": model.fit(x, one_hot, sample_weight=weights, validation_split=0.25, **options).history,
+    "weighed evaluated": model.evaluate(x, one_hot, sample_weight=weights, verbose=0, return_dict=True),
+    "weighed equally": model.evaluate(x, one_hot, verbose=0, return_dict=True),
+}
+counts = [keras.metrics.TruePositives([0.3, 0.6], name="a"), keras.metrics.TrueNegatives([0.6, 0.3], name="b"),
+          keras.metrics.FalsePositives([0.3, 0.6], name="c"), keras.metrics.FalseNegatives([0.3, 0.6], name="d")]
+model.compile("sgd", "categorical_crossentropy", weighted_metrics=counts)
+results["counted"] = model.evaluate(x, one_hot, sample_weight=weights, verbose=0, return_dict=True)

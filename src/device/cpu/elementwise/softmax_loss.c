@@ -127,10 +127,13 @@ static double loss_of(const head_run *h, int64_t begin, int64_t end)
 static double metric_of(const head_run *h, const op *o, int64_t begin, int64_t end)
 {
     const float *output = h->r->tensors[o->in[0]], *target = h->r->tensors[o->in[1]];
+    const float *weight = o->in[2] == NO_TENSOR ? NULL : h->r->tensors[o->in[2]];
+    const int64_t rows_per_sample = h->rows / h->r->plan->batch;
     int64_t n, targets = OP_IN(h->r->plan, o, 1)->count / rows_of(h->r->plan, o, &n);
     double sum = 0;
     for (int64_t i = begin; i < end; i++)
-        sum += host_metric_row(o, output + i * n, target + i * targets, n);
+        sum += (weight ? (double)weight[i / rows_per_sample] : 1) *
+               host_metric_row(o, output + i * n, target + i * targets, n);
     return sum;
 }
 
@@ -283,7 +286,7 @@ static cornu_status run_loss(const op_run *r)
 
 static cornu_status run_metric(const op_run *r)
 {
-    rows_run s = {.metric = r->op};
+    rows_run s = {.metric = r->op, .weight = r->in[2]};
     double sum = sum_rows(r, &s);
     r->results->metrics[r->op->a.metric.slot] += metric_result(r->op, sum, r->plan->batch, s.rows);
     return CORNU_OK;

@@ -59,6 +59,11 @@ static __device__ inline row_view view_of(const rows_params &p, int64_t row, con
     return r;
 }
 
+static __device__ inline double weight_of(const rows_params &p, const rows_metric &m, int64_t row)
+{
+    return m.weight && row < p.rows ? (double)m.weight[row * p.batch / p.rows] : 1;
+}
+
 static __device__ inline sum2 sum2_of_double(double a)
 {
     float high = (float)a;
@@ -77,7 +82,8 @@ static __device__ sum2 sum_rows(const rows_params &p, int metric, sum2 *shared)
             r.weight *= p.share; /* the gradient's */
             sum = sum2_plus(sum, counts * loss_of(&r, p.loss, p.logits));
         } else
-            sum = sum2_add(sum, sum2_of_double(metric_of(&r, p.metrics[metric])));
+            sum = sum2_add(sum, sum2_of_double(weight_of(p, p.metrics[metric], first + group) *
+                                               metric_of(&r, p.metrics[metric])));
     }
     return block_sum(sum2_settled(sum), shared);
 }

@@ -14,6 +14,7 @@ typedef struct rows_metric {
     int32_t loss, logits; /* loss_id whose values are added; -1: of none */
     int32_t slot;         /* index into cuda_results.metrics */
     int32_t whole;        /* the sum itself counts, not its mean over rows */
+    const float *weight;  /* [batch]: of each sample; NULL: 1 */
     float reals[ROW_REALS];
     int64_t k;
 } rows_metric;

@@ -89,6 +89,7 @@ static void add_metrics(const gpu_op *r, rows_params *p, const op *o, int count)
                           .logits = o[i].a.metric.logits,
                           .slot = o[i].a.metric.slot,
                           .whole = o[i].a.metric.whole,
+                          .weight = o[i].in[2] == NO_TENSOR ? NULL : address_of(r, o[i].in[2]),
                           .k = o[i].a.metric.k};
         memcpy(p->metrics[i].reals, o[i].a.metric.reals, sizeof o[i].a.metric.reals);
     }

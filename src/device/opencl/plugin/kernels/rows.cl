@@ -183,22 +183,25 @@ KERNEL(rows_reduce, WORK_ITEMS)(const long partial_count, SUMS)
 #include "model/losses.def"
 
 #define SUM(id, rule)                                                          \
-    KERNEL(sum_##id, WORK_ITEMS)(MATRICES, REALS, const long k, SUMS)          \
+    KERNEL(sum_##id, WORK_ITEMS)                                               \
+    (MATRICES, IN(float, weight), const long sample_rows, REALS, const long k, SUMS) \
     {                                                                          \
         EXCHANGE(exchange);                                                    \
         local sum2 shared[WORK_ITEMS];                                         \
         AT(output);                                                            \
         AT(target);                                                            \
+        AT(weight);                                                            \
         AT(partials);                                                          \
         AT(results);                                                           \
         sum2 sum = sum2_of(0.0f);                                              \
         for (ROUNDS(first, rows, lanes)) {                                     \
             long row = first + get_local_id(0) / lanes;                        \
             row_view r = view_of(exchange, row, rows, n, lanes);               \
+            float counts = weight && row < rows ? weight[row / sample_rows] : 1.0f; \
             TAKE_REALS(r);                                                     \
             r.output = output + row * n;                                       \
             r.target = target + row * targets;                                 \
-            sum = sum2_add(sum, metric_##rule(&r, k));                         \
+            sum = sum2_add(sum, sum2_times(metric_##rule(&r, k), sum2_of(counts))); \
         }                                                                      \
         sum = group_sum2(sum, shared);                                         \
         ADD_SUM(sum);                                                          \

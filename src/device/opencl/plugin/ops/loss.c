@@ -116,9 +116,10 @@ static opencl_function sum_function(row_sum sum)
 static cornu_status launch_loss_values(const gpu_op *r, const op *o, const rows *t)
 {
     return OPENCL_LAUNCH(r->g, loss_function(o->a.metric.loss, o->a.metric.logits),
-                         opencl_line(t->blocking.groups), A_MATRICES(t), A_ADDRESS(0), A_ADDRESS(0),
-                         A_ADDRESS(0), A_LONG(t->rows / t->batch), A_INT(ACTIVATION_LINEAR),
-                         A_FLOAT(1), A_REALS(o->a.metric.reals), A_SUMS(t));
+                         opencl_line(t->blocking.groups), A_MATRICES(t),
+                         A_ADDRESS(gpu_address_of(r, o->in[2])), A_ADDRESS(0), A_ADDRESS(0),
+                         A_LONG(t->rows / t->batch), A_INT(ACTIVATION_LINEAR), A_FLOAT(1),
+                         A_REALS(o->a.metric.reals), A_SUMS(t));
 }
 
 static cornu_status launch_metric(const gpu_op *r, const op *o)
@@ -128,8 +129,9 @@ static cornu_status launch_metric(const gpu_op *r, const op *o)
         TRY(launch_loss_values(r, o, t));
     else
         TRY(OPENCL_LAUNCH(r->g, sum_function(o->a.metric.sum), opencl_line(t->blocking.groups),
-                          A_MATRICES(t), A_REALS(o->a.metric.reals), A_LONG(o->a.metric.k),
-                          A_SUMS(t)));
+                          A_MATRICES(t), A_ADDRESS(gpu_address_of(r, o->in[2])),
+                          A_LONG(t->rows / t->batch), A_REALS(o->a.metric.reals),
+                          A_LONG(o->a.metric.k), A_SUMS(t)));
     return reduce(r->g, t);
 }
 
