@@ -169,8 +169,6 @@ static const struct {
     {MODEL("    - Reshape: {target_shape: [-1, -1]}\n"), "target_shape (-1, -1)|one of them"},
     {MODEL("    - Reshape: {target_shape: [-1, 7]}\n"), "target_shape (-1, 7)|192 elements"},
     {MODEL("    - Dropout: {rate: 1}\n"), "rate: found 1|at least 0 and less than 1"},
-    {MODEL("    - Dropout: {rate: 0.5, noise_shape: [1]}\n"),
-     "noise_shape: found [1]; expected null"},
     {MODEL("    - RandomHue: {factor: 0.1}\n"),
      "model.layers[0]: cornu has no layer RandomHue|the recipe's data.augment"},
     {MODEL("    - RandomFlip: {mode: both}\n"), "mode: found \"both\"|horizontal_and_vertical"},
