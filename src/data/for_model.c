@@ -213,11 +213,10 @@ static cornu_status check_metrics(const cornu_model *model)
         const bool sparse = metric_takes_classes(&model->metrics[i]);
         if (outputs > 1 && model->outputs[output].has_loss && !model->metrics[i].of_loss &&
             !model->metrics[i].called && sparse != classes)
-            return status_fail(CORNU_INVALID,
-                               "metric %s takes %s; expected one for %s, which the loss %s takes",
-                               metric_name(&model->metrics[i]),
-                               sparse ? "class numbers" : "one number an output",
-                               classes ? "class numbers" : "one number an output", taken->name);
+            return status_fail(
+                CORNU_INVALID, "metric %s takes %s; expected one for %s, which the loss %s takes",
+                metric_name(&model->metrics[i]), sparse ? "class numbers" : "one number an output",
+                classes ? "class numbers" : "one number an output", taken->name);
     }
     return CORNU_OK;
 }

@@ -203,7 +203,7 @@ typedef struct metric {
     int curve, summation, average; /* metric_curve, ...; METRIC_EACH: a value for each column */
     double at, beta;               /* at: the specificity, recall, ... that is wanted */
     bool multi_label, from_logits, sparse_true, sparse_found;
-    bool weighted;                 /* by the samples' weights: one of weighted_metrics */
+    bool weighted; /* by the samples' weights: one of weighted_metrics */
     /* The caller computes it, from the outputs of each batch: what the compile section has, which
        belongs to the model; else NULL. Then `id` says nothing. */
     json_t *called;

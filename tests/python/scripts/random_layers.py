@@ -43,3 +43,6 @@ numbers = rng.random((8, 6, 5, 2), np.float32), rng.random((8, 1), np.float32)
 results = {"history": history.history, "outputs": model.predict(train_ds, verbose=0), "parameters": model.count_params(),
            "again": again.predict(train_ds, verbose=0), "evaluated": again.evaluate(train_ds, verbose=0),
            "within": within.fit(*numbers, epochs=3, shuffle=False, batch_size=4, verbose=0).history}
+
+crop = layers.RandomCrop(8, 6, seed=1).get_config()
+results["crop"] = [crop["height"], crop["width"]]
