@@ -322,7 +322,8 @@ class Dataset:
                 yield element
             kept[:], complete[0] = own, True
 
-        return Dataset(make, self._count, lambda: self.element_spec, self._arrays)
+        arrays = None if self._arrays and self._arrays.shuffles else self._arrays  # what is kept has one order
+        return Dataset(make, self._count, lambda: self.element_spec, arrays)
 
     def prefetch(self, buffer_size, name=None) -> "Dataset":
         """The same: fit reads batches ahead by itself."""

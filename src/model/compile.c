@@ -223,6 +223,9 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
 {
     metric added;
     const shape *s = model_output_shape(m, output);
+    if (weighted && metric_is_called(at))
+        return doc_fail(at, "found a metric of the caller's own; expected it among metrics, or one "
+                            "of cornu's");
     target_kind *target = &c->outputs[output].target;
     if (*target == TARGET_NONE) /* without a loss the first metric says what they are */
         *target = metric_wants_classes(at) ? TARGET_CLASSES : TARGET_VALUES;

@@ -153,7 +153,9 @@ static activation_kind activation_of(const layer *l)
 /* Does prediction pass the layer's input through, number by number? */
 static bool passes_on(const layer *l)
 {
-    static const char *const names[] = {"Dropout", "Flatten", "Reshape", "InputLayer"};
+    static const char *const names[] = {"AlphaDropout",     "Dropout",    "Flatten",
+                                        "Identity",         "InputLayer", "SpatialDropout1D",
+                                        "SpatialDropout2D", "Reshape"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(l->kind->name, names[i]) == 0)
             return true;

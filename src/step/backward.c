@@ -532,6 +532,23 @@ static cornu_status build_constraints(step_builder *b)
 
 /* ---- all together ------------------------------------------------------------------------ */
 
+/* Nothing changes a weight that the losses do not depend on, whatever the graph looks like: numbers
+   of rows and comparisons have no slope. Its penalty alone would not be trained as Keras does, and
+   shards would add up what nobody computes. */
+static cornu_status check_reached(const step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->weight_count; i++)
+        if (b->notes[i].needs_gradient && b->notes[i].gradient == NO_TENSOR &&
+            (b->plan->scope == SCOPE_GRADIENTS || penalty_any(builder_penalty(b, i))))
+            return status_fail(
+                CORNU_UNSUPPORTED,
+                "%s: found no gradient of it; expected a loss that depends on it, or "
+                "the layer with trainable: false",
+                m->variables[i].name);
+    return CORNU_OK;
+}
+
 cornu_status build_backward(step_builder *b, int forward_count)
 {
     if (b->sum_count > 0) /* two losses read one tensor */
@@ -545,6 +562,7 @@ cornu_status build_backward(step_builder *b, int forward_count)
     }
     if (b->options->keep_input_gradient)
         TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));
+    TRY(check_reached(b));
     TRY(build_clipped_updates(b));
     return build_constraints(b);
 }

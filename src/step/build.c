@@ -117,10 +117,12 @@ static bool keeps_statistics(const cornu_model *m, const layer *l)
     return false;
 }
 
-/* Does the step need this output? Training needs those that are compared with a target. */
+/* Does the step need this output? Training needs those that are compared with a target, and metrics
+   that the caller computes get all. */
 static bool needs_output(const step_builder *b, const model_output *o)
 {
-    return b->plan->mode != PLAN_TRAIN || o->target != TARGET_NONE;
+    return b->plan->mode != PLAN_TRAIN || o->target != TARGET_NONE ||
+           model_calls_metrics(b->plan->model);
 }
 
 /* Find the nodes that the step computes. A model within the model may have outputs that nothing
@@ -186,6 +188,11 @@ static cornu_status add_traced(step_builder *b, const traced_loss *t, tensor_ref
     const cornu_model *net = t->network;
     tensor_ref *made;
     cornu_status status = CORNU_OK;
+    if (t->reduction == LOSS_REDUCTION_SUM && traced_loss_is_of_batch(t))
+        return status_fail(CORNU_UNSUPPORTED,
+                           "loss %s: found reduction sum of one number for the whole batch; "
+                           "expected sum_over_batch_size, or a loss of each sample",
+                           traced_loss_name(t));
     TRY(memory_new((size_t)net->node_count, sizeof *made, "plan", &made));
     made[net->inputs[0]] = target;
     made[net->inputs[1]] = output;
@@ -194,7 +201,10 @@ static cornu_status add_traced(step_builder *b, const traced_loss *t, tensor_ref
         if (net->nodes[i].input_count > 0)
             TRY_GOTO(emit_node(b, &net->nodes[i], made, &made[i]));
     const model_node *last = &net->nodes[net->outputs[0].node];
-    const shape row = {1, {shape_elements(&last->out)}};
+    /* A sum is of all numbers, a mean that of each sample's mean. */
+    const int64_t count = shape_elements(&last->out);
+    const shape row =
+        t->reduction == LOSS_REDUCTION_SUM ? (shape){2, {count, 1}} : (shape){1, {count}};
     status = emit_reshape(b, made[net->outputs[0].node], &row, value);
 done:
     b->in_loss = false;
@@ -563,9 +573,9 @@ static cornu_status add_operations(step_builder *b, tensor_ref *outputs)
     if (p->mode != PLAN_PREDICT)
         TRY(add_all_traced(b, outputs, values));
     int forward_count = p->op_count;
+    TRY(add_output(b, outputs)); /* before losses, which are where the forward pass ends */
     if (p->mode != PLAN_PREDICT)
         TRY(add_goals(b, outputs, values));
-    TRY(add_output(b, outputs));
     if (p->mode != PLAN_PREDICT)
         TRY(add_penalties(b));
     return p->mode == PLAN_TRAIN ? build_backward(b, forward_count) : CORNU_OK;

@@ -235,6 +235,14 @@ static uint32_t stream_of(const step_builder *b)
     return (uint32_t)(b->node - b->plan->model->nodes);
 }
 
+/* Numbers are drawn by the number of the model's node. */
+static cornu_status check_draws(const step_builder *b)
+{
+    return b->in_loss ? status_fail(CORNU_UNSUPPORTED, "found random numbers in a loss; expected "
+                                                       "operations without them")
+                      : CORNU_OK;
+}
+
 cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y)
 {
     if (!(rate >= 0 && rate < 1))
@@ -244,6 +252,7 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
         *y = x;
         return CORNU_OK;
     }
+    TRY(check_draws(b));
     shape s = emit_shape(b, x);
     op o = op_new(OP_DROPOUT);
     o.in[0] = x;
@@ -260,6 +269,7 @@ bool emit_trains(const step_builder *b)
 cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y)
 {
     const shape s = {1, {d->kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}};
+    TRY(check_draws(b));
     op o = op_new(OP_DRAW);
     o.a.draw.how = *d;
     o.a.draw.stream = stream_of(b);

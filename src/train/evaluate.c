@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of the tables of all steps: more would be out of proportion to the time that ranks save. */
+#define TABLES_MOST 64e6
+
 /* ---- scores ------------------------------------------------------------------------------ */
 
 void scores_open(const cornu_model *model, cornu_scores *scores)
@@ -113,6 +116,8 @@ static cornu_status open_division(evaluating *run, input_pipeline *f)
     bool whole = run->e->report || run->e->each_step || run->e->data->stream ||
                  model_calls_metrics(session_model(run->session)),
          *all;
+    whole |= (double)run->steps * session_model(run->session)->table_count * sizeof(double) >
+             TABLES_MOST;
     if (!ranks)
         return CORNU_OK;
     TRY(memory_new((size_t)count, sizeof *all, "ranks", &all));

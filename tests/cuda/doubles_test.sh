@@ -4,7 +4,7 @@ set -eu
 sources=$1
 shift
 # Of samples: what is drawn and resampled has the host's bits. Of a step's results: one thread does it.
-allowed='gather_augmented gather_whole __internal_trig_reduction_slowpathd rows rows_reduce end_step'
+allowed='draw gather_augmented gather_whole penalty_reduce __internal_trig_reduction_slowpathd rows rows_reduce end_step'
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$@" -ptx -o "$folder/kernels.ptx" "$sources/src/device/cuda/plugin/kernels/kernels.cu"

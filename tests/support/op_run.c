@@ -287,7 +287,7 @@ static cornu_status relayout(bench *b, void (*layout)(const float *, int64_t, in
                              bool output)
 {
     tensor_ref w = output ? b->op.out[0] : b->op.in[1];
-    if (output != (b->op.kind == OP_DENSE_BACKWARD_WEIGHTS))
+    if (output != (b->op.kind == OP_DENSE_BACKWARD_WEIGHTS) || w == NO_TENSOR)
         return CORNU_OK;
     const tensor *t = &b->tensors[w];
     float *laid_out;

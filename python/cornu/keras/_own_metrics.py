@@ -49,6 +49,15 @@ def restored(metrics, make: Callable) -> Any:
     return metrics if given is None else OwnMetric(given, make(given))
 
 
+def unknown(metrics) -> Iterator[str]:
+    """The names of metrics of one's own that a file has and nobody has given."""
+    if isinstance(metrics, dict) and "called" in metrics:
+        yield metrics["called"]
+    elif isinstance(metrics, (list, tuple, dict)):
+        for one in metrics.values() if isinstance(metrics, dict) else metrics:
+            yield from unknown(one) if isinstance(one, (list, tuple, dict)) else ()
+
+
 def own_metrics(compiled: dict | None, ends: list) -> list[tuple[int, Any]]:
     """(number of the output, metric), in the order in which the library calls for them."""
     metrics = compiled["metrics"] if compiled else []

@@ -501,7 +501,7 @@ class BackupAndRestore(Callback):
     def _restore(self, model) -> int | None:
         """Give the model what the backup has; returns the epoch to go on with, None where there is no backup."""
         for path in (self._path(), self._path("_before")):
-            if os.path.exists(path):
+            if os.path.exists(path) and os.path.exists(f"{path}.json"):
                 with open(f"{path}.json") as file:
                     told = json.load(file)
                 model._restore(path, told["layers"])
@@ -514,9 +514,10 @@ class BackupAndRestore(Callback):
         if self.double_checkpoint and os.path.exists(path):
             for end in ("", ".json"):
                 os.replace(path + end, self._path("_before") + end)
-        with open(f"{path}.json", "w") as file:
+        self.model.save(path)  # first: where the run is stopped between the two, an epoch is repeated, and none is left out
+        with open(f"{path}.json.new", "w") as file:
             json.dump({"epoch": self._epoch, "layers": self.model._layer_paths()}, file)
-        self.model.save(path)
+        os.replace(f"{path}.json.new", f"{path}.json")
 
     def on_train_begin(self, logs=None):
         """A fit of this callback begins."""

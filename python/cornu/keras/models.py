@@ -24,7 +24,7 @@ from ._names import automatic_name, snake_case
 from ._objects import custom_object_scope, own_object
 from ._native_data import check_names
 from ._own_losses import Form, OwnLoss, forms_of, has_own, with_losses
-from ._own_metrics import Called, OwnMetric, own_metrics, restored, with_metrics
+from ._own_metrics import Called, OwnMetric, own_metrics, restored, unknown, with_metrics
 from ._runs import FitRun, TestRun, callback_list
 from ._sequential import Chain
 from ._summary import with_trainable
@@ -240,7 +240,8 @@ class Model(GraphNetwork):
                     "metrics": _compiled_metrics(metrics, several)}
         if weighted_metrics:
             compiled["weighted_metrics"] = _compiled_metrics(weighted_metrics, several)
-            if any(isinstance(m, OwnMetric) for of in compiled["weighted_metrics"] for m in (of if isinstance(of, list) else [of])):
+            weighted = compiled["weighted_metrics"]
+            if any(isinstance(m, OwnMetric) for m in _flat(weighted.values() if isinstance(weighted, dict) else weighted)):
                 raise NotImplementedError("compile: weighted_metrics: found a metric of one's own; expected those of cornu, or metrics=")
         if loss_weights is not None:
             compiled["loss_weights"] = _each(loss_weights, lambda one: None if one is None else float(one))
@@ -293,6 +294,8 @@ class Model(GraphNetwork):
         """What the library calls after each batch; None without metrics of one's own."""
         ends = self._handle.ends()[1]
         metrics = own_metrics(self._compiled, ends)
+        for name in unknown(self._compiled["metrics"]) if metrics else ():
+            raise ValueError(f"metrics: found no function or class {name}, of which the file has the name; expected it in custom_objects")
         return Called(metrics, ends, self._shown_forms) if metrics else None
 
     def _want_compiled(self, what: str) -> None:

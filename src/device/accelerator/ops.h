@@ -159,7 +159,6 @@ typedef struct gpu_gather_size {
 } gpu_gather_size;
 gpu_gather_size gpu_gather_size_of(const gpu_op *r);
 
-/* MATMUL in tiles of `side` rows and columns: how many there are. */
 /* RESAMPLE_*: x is dy backward. */
 typedef struct gpu_resample {
     bool back;
@@ -170,6 +169,7 @@ typedef struct gpu_resample {
 } gpu_resample;
 gpu_resample gpu_resample_of(const gpu_op *r);
 
+/* MATMUL in tiles of `side` rows and columns: how many there are. */
 int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side);
 
 /* BINARY_FORWARD or BINARY_BACKWARD: what a rule does not read has dy's address and steps.
