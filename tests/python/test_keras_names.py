@@ -99,7 +99,7 @@ optimizers.ScheduleFreeAdamW
 regularizers.OrthogonalRegularizer
 regularizers.orthogonal_regularizer
 """.split()
-TO_BE_BUILT_AT_FIRST = 110
+TO_BE_BUILT_AT_FIRST = 65
 
 
 def is_there(name: str) -> bool:
