@@ -104,6 +104,20 @@ VEC_INLINE void vec_store_first(float *p, vec v, int64_t count)
 #endif
 }
 
+/* The first `count` elements; without a mask where count is the constant VEC_FLOATS. */
+VEC_INLINE vec vec_load_count(const float *p, int64_t count)
+{
+    return count == VEC_FLOATS ? vec_load(p) : vec_load_first(p, count);
+}
+
+VEC_INLINE void vec_store_count(float *p, vec v, int64_t count)
+{
+    if (count == VEC_FLOATS)
+        vec_store(p, v);
+    else
+        vec_store_first(p, v, count);
+}
+
 /* mask ? a : b, elementwise. No intrinsic: GCC then keeps a comparison's mask in a mask register,
    where AVX-512's blend would move it through a vector. */
 VEC_INLINE vec vec_select(vec_mask mask, vec a, vec b)

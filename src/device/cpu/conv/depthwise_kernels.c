@@ -2,20 +2,6 @@
 #include "device/cpu/conv/depthwise_kernels.h"
 #include "device/cpu/vec.h"
 
-/* `count` channels; without a mask if count is the constant VEC_FLOATS. */
-VEC_INLINE vec load(const float *p, int64_t count)
-{
-    return count == VEC_FLOATS ? vec_load(p) : vec_load_first(p, count);
-}
-
-VEC_INLINE void store(float *p, vec v, int64_t count)
-{
-    if (count == VEC_FLOATS)
-        vec_store(p, v);
-    else
-        vec_store_first(p, v, count);
-}
-
 /* ---- sums --------------------------------------------------------------------------------- */
 
 /* A weight is loaded once for a tile of outputs. Eight accumulators are more than a multiply-add's
@@ -26,7 +12,7 @@ enum { TILE = 8 };
 VEC_INLINE void sums_tile(const depthwise_run *r, const float *w, const float *b, const float *in,
                           float *out, int tile, int64_t c, int64_t count)
 {
-    vec sum[TILE], start = b ? load(b + c, count) : vec_all(0);
+    vec sum[TILE], start = b ? vec_load_count(b + c, count) : vec_all(0);
     UNROLL(8) for (int i = 0; i < tile; i++) sum[i] = start;
     for (int e = 0; e < r->ahead_count; e++) {
         UNROLL(8)
@@ -34,13 +20,15 @@ VEC_INLINE void sums_tile(const depthwise_run *r, const float *w, const float *b
             VEC_PREFETCH(in + i * r->in_step[2] + r->in_ahead[e] + c);
     }
     for (int t = 0; t < r->tap_count; t++) {
-        vec weight = load(w + r->taps[t].weights + c, count);
+        vec weight = vec_load_count(w + r->taps[t].weights + c, count);
         const float *x = in + r->taps[t].at + c;
         UNROLL(8)
         for (int i = 0; i < tile; i++)
-            sum[i] += load(x + i * r->in_step[2], count) * weight;
+            sum[i] += vec_load_count(x + i * r->in_step[2], count) * weight;
     }
-    UNROLL(8) for (int i = 0; i < tile; i++) store(out + i * r->out_step[2] + c, sum[i], count);
+    UNROLL(8)
+    for (int i = 0; i < tile; i++)
+        vec_store_count(out + i * r->out_step[2] + c, sum[i], count);
 }
 
 VEC_INLINE void sums_channels(const depthwise_run *r, const float *w, const float *b,
@@ -87,7 +75,7 @@ VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *d
             const float *x = r->in + j * r->in_step[0] + k * r->in_step[1] + c;
             const float *d = dy + j * r->out_step[0] + k * r->out_step[1] + c;
             for (int64_t o = 0; o < r->count[2]; o++, x += r->in_step[2], d += r->out_step[2]) {
-                vec gradient = load(d, count);
+                vec gradient = vec_load_count(d, count);
                 if (tap == 0) {
                     VEC_PREFETCH(d + r->out_ahead);
                     for (int i = 0; i < r->ahead_count; i++)
@@ -95,13 +83,13 @@ VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *d
                 }
                 UNROLL(9)
                 for (int i = 0; i < taps; i++)
-                    sum[i] += load(x + t[i].at, count) * gradient;
+                    sum[i] += vec_load_count(x + t[i].at, count) * gradient;
             }
         }
     UNROLL(9) for (int i = 0; i < taps; i++)
     {
         float *to = dw + t[i].weights + c;
-        store(to, load(to, count) + sum[i], count);
+        vec_store_count(to, vec_load_count(to, count) + sum[i], count);
     }
 }
 
@@ -113,9 +101,9 @@ VEC_INLINE void bias_tile(const depthwise_run *r, const float *dy, float *db, in
         for (int64_t k = 0; k < r->count[1]; k++) {
             const float *d = dy + j * r->out_step[0] + k * r->out_step[1] + c;
             for (int64_t o = 0; o < r->count[2]; o++)
-                sum += load(d + o * r->out_step[2], count);
+                sum += vec_load_count(d + o * r->out_step[2], count);
         }
-    store(db + c, load(db + c, count) + sum, count);
+    vec_store_count(db + c, vec_load_count(db + c, count) + sum, count);
 }
 
 VEC_INLINE void gradients_channels(const depthwise_run *r, const float *dy, float *dw, float *db,

@@ -18,31 +18,17 @@
 
 enum { AHEAD = 768 }; /* floats */
 
-/* `count` elements; without a mask if count is the constant VEC_FLOATS. */
-VEC_INLINE vec load(const float *p, int64_t count)
-{
-    return count == VEC_FLOATS ? vec_load(p) : vec_load_first(p, count);
-}
-
-VEC_INLINE void store(float *p, vec v, int64_t count)
-{
-    if (count == VEC_FLOATS)
-        vec_store(p, v);
-    else
-        vec_store_first(p, v, count);
-}
-
 /* ---- forward ---------------------------------------------------------------------------- */
 
 /* `count` channels of one window, whose left column is at `left`; a NaN gives NaN. */
 VEC_INLINE void forward_vector(const pool_row *r, int64_t left, float *out, int64_t count)
 {
     const float *top = r->top + left, *bottom = r->bottom + left;
-    vec a = load(top, count), b = load(top + r->channels, count);
-    vec c = load(bottom, count), d = load(bottom + r->channels, count);
+    vec a = vec_load_count(top, count), b = vec_load_count(top + r->channels, count);
+    vec c = vec_load_count(bottom, count), d = vec_load_count(bottom + r->channels, count);
     vec_mask numbers = (a == a) & (b == b) & (c == c) & (d == d);
     vec most = vec_max(vec_max(a, b), vec_max(c, d));
-    store(out, vec_select(numbers, most, vec_all(NAN)), count);
+    vec_store_count(out, vec_select(numbers, most, vec_all(NAN)), count);
 }
 
 static void forward(const pool_row *row)
@@ -64,17 +50,17 @@ static void forward(const pool_row *row)
 /* dx = *rest where x is the maximum, else 0; an assigned gradient is removed from *rest. */
 VEC_INLINE void give(const float *x, vec most, vec *rest, float *dx, int64_t count)
 {
-    vec_mask here = load(x, count) == most;
+    vec_mask here = vec_load_count(x, count) == most;
     if (count == VEC_FLOATS)
         VEC_PREFETCH_WRITE(dx + AHEAD);
-    store(dx, (vec)(here & (vec_mask)*rest), count);
+    vec_store_count(dx, (vec)(here & (vec_mask)*rest), count);
     *rest = (vec)(~here & (vec_mask)*rest);
 }
 
 VEC_INLINE void backward_vector(const pool_row *r, int64_t left, int64_t out, int64_t count)
 {
     int64_t right = left + r->channels;
-    vec most = load(r->y + out, count), rest = load(r->dy + out, count);
+    vec most = vec_load_count(r->y + out, count), rest = vec_load_count(r->dy + out, count);
     rest = vec_select(most > 0, rest, rest * r->slope);
     give(r->top + left, most, &rest, r->dtop + left, count);
     give(r->top + right, most, &rest, r->dtop + right, count);
@@ -101,8 +87,10 @@ static void backward(const pool_row *row)
 VEC_INLINE vec_mask find_code(const pool_row *r, int64_t left, vec most, vec low, int64_t count)
 {
     int64_t right = left + r->channels;
-    vec_mask a = load(r->top + left, count) == most, b = load(r->top + right, count) == most;
-    vec_mask c = load(r->bottom + left, count) == most, d = load(r->bottom + right, count) == most;
+    vec_mask a = vec_load_count(r->top + left, count) == most,
+             b = vec_load_count(r->top + right, count) == most;
+    vec_mask c = vec_load_count(r->bottom + left, count) == most,
+             d = vec_load_count(r->bottom + right, count) == most;
     vec_mask code = (~(a | b) & c & 2) | (~(a | b | c) & d & 3) | (~a & b & 1);
     vec_mask found = (a | b | c | d) & (most >= low);
     return (found & code) | (~found & POOL_NOWHERE);
@@ -116,7 +104,7 @@ static void find_codes(const pool_row *row, uint8_t *codes)
         for (int64_t i = 0; i < r.channels; i += VEC_FLOATS) {
             int64_t count = r.channels - i < VEC_FLOATS ? r.channels - i : VEC_FLOATS;
             int64_t left = 2 * k * r.channels + i, out = k * r.channels + i;
-            vec_mask code = find_code(&r, left, load(r.y + out, count), low, count);
+            vec_mask code = find_code(&r, left, vec_load_count(r.y + out, count), low, count);
             pool_store_first_codes(codes + out, code, count);
         }
 }
