@@ -33,7 +33,6 @@ typedef double rule_real;
 #define rule_sqrt(a) sqrt(a)
 #define rule_tanh(a) tanh(a)
 #define rule_erfc(a) erfc(a)
-#define rule_exp(a) exp(a)
 #define rule_exp_fast(a) exp(a)
 #define rule_log(a) log(a)
 #define rule_log1p_unit(a) log1p(a)

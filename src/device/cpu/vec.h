@@ -241,6 +241,28 @@ VEC_INLINE vec vec_abs(vec x)
     return (vec)((vec_mask)x & INT32_MAX);
 }
 
+/* 1 - erf(x) to 4 units in the last place: for a = |x|, exp(-a^2) t p(t) with t = 1 / (1 + 0.4 a),
+   where t p(t) approximates exp(a^2) erfc(a) to 7e-9 (weighted least squares in Chebyshev
+   polynomials). a^2 is h^2 + d, h having half of the bits, as the square of a float is rounded. */
+VEC_INLINE vec vec_erfc(vec x)
+{
+    const vec a = vec_abs(x), t = 1.0f / (1.0f + 0.4f * a);
+    const vec h = (vec)((vec_mask)a & ~0xfff), d = (a - h) * (a + h);
+    vec p = t * -0.0308006605f + 0.20460009f;
+    p = p * t - 0.51439448f;
+    p = p * t + 0.568358671f;
+    p = p * t - 0.301902893f;
+    p = p * t + 0.281561068f;
+    p = p * t + 0.126364948f;
+    p = p * t + 0.215637274f;
+    p = p * t + 0.224864516f;
+    p = p * t + 0.225711473f;
+    const vec rest = 1.0f - d * (1.0f - d * (0.5f - d * (1.0f / 6 - d * (1.0f / 24))));
+    vec y = vec_exp_negative(-h * h) * rest * p * t;
+    y = vec_select(a > 9.3f, (vec){0}, y); /* below the smallest normal number */
+    return vec_select(x < 0, 2.0f - y, y);
+}
+
 /* With e = exp(-2|x|) - 1: -e / (2 + e) with x's sign. */
 VEC_INLINE vec vec_tanh(vec x)
 {

@@ -6,7 +6,7 @@
      rule_real                 an element: a number or a vector of numbers
      rule_all(a)               the number `a` as an element
      rule_select(mask, a, b)   mask ? a : b, elementwise
-     rule_abs(a), rule_sqrt(a), rule_tanh(a), rule_erfc(a), rule_exp(a), rule_log(a)
+     rule_abs(a), rule_sqrt(a), rule_tanh(a), rule_erfc(a), rule_log(a)
      rule_log1p_unit(a)        log(1 + a) for 0 <= a <= 1
      rule_exp_fast(a)          exp(a) to 3 units in the last place
      rule_exp_negative(a)      exp(a) for a <= 0
@@ -75,7 +75,7 @@ RULE rule_real activate_gelu_back(rule_real x, rule_real dy, rule_real alpha)
 {
     (void)alpha;
     return dy * (rule_all(0.5) * rule_erfc(x * rule_all(-0.70710678118654752440)) +
-                 x * rule_all(0.39894228040143267794) * rule_exp(rule_all(-0.5) * x * x));
+                 x * rule_all(0.39894228040143267794) * rule_exp_negative(rule_all(-0.5) * x * x));
 }
 
 /* 1 / (1 + exp(-x)) by e = exp(-|x|) */

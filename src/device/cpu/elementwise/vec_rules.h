@@ -4,17 +4,6 @@
 
 #include "device/cpu/vec.h"
 
-/* The C library's functions, one element at a time. */
-#define BY_ELEMENT(name, function)           \
-    VEC_INLINE vec name(vec x)               \
-    {                                        \
-        for (int i = 0; i < VEC_FLOATS; i++) \
-            x[i] = function(x[i]);           \
-        return x;                            \
-    }
-BY_ELEMENT(all_erfc, erfcf)
-BY_ELEMENT(all_exp, expf)
-
 #define RULE VEC_INLINE
 typedef vec rule_real;
 #define rule_all(a) vec_all((float)(a))
@@ -22,8 +11,7 @@ typedef vec rule_real;
 #define rule_abs(a) vec_abs(a)
 #define rule_sqrt(a) vec_sqrt(a)
 #define rule_tanh(a) vec_tanh(a)
-#define rule_erfc(a) all_erfc(a)
-#define rule_exp(a) all_exp(a)
+#define rule_erfc(a) vec_erfc(a)
 #define rule_exp_fast(a) vec_exp(a)
 #define rule_log(a) vec_log(a)
 #define rule_log1p_unit(a) vec_log1p_unit(a)

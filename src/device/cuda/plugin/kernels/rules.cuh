@@ -15,7 +15,6 @@ typedef float rule_real;
 #define rule_abs(a) fabsf(a)
 #define rule_tanh(a) tanhf(a)
 #define rule_erfc(a) erfcf(a)
-#define rule_exp(a) expf(a)
 #define rule_exp_fast(a) expf(a)
 #define rule_log(a) logf(a)
 #define rule_log1p_unit(a) log1pf(a)
