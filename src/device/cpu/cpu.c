@@ -11,9 +11,10 @@
 #define KERNELS(operation, ...) static const kernel *const operation##_list[] = {__VA_ARGS__, NULL}
 KERNELS(gather_samples, &cpu_gather);
 KERNELS(dense_forward, &cpu_dense_forward_amx, &cpu_dense_forward);
-KERNELS(dense_backward_data, &cpu_dense_backward_data_amx, &cpu_dense_backward_data);
+KERNELS(dense_backward_data, &cpu_dense_backward_data_amx, &cpu_indirect_dense_backward_data,
+        &cpu_dense_backward_data);
 KERNELS(dense_backward_weights, &cpu_dense_backward_amx, &cpu_dense_backward_weights_amx,
-        &cpu_dense_backward, &cpu_dense_backward_weights);
+        &cpu_dense_backward, &cpu_indirect_dense_backward_weights, &cpu_dense_backward_weights);
 KERNELS(conv2d_forward, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
         &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_depthwise_forward,
         &cpu_indirect_forward, &cpu_conv_forward);

@@ -102,18 +102,19 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_winograd_pool_forward,
     cpu_winograd_pool_backward, cpu_conv_forward, cpu_conv_backward_data, cpu_conv_backward_weights,
     cpu_depthwise_forward, cpu_depthwise_backward_data, cpu_depthwise_backward_weights,
-    cpu_indirect_forward, cpu_indirect_backward_data, cpu_indirect_backward_weights,
-    cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2, cpu_max_pool_backward_2x2_fused,
-    cpu_max_pool_forward, cpu_max_pool_backward, cpu_average_pool_forward,
-    cpu_average_pool_backward, cpu_activation_forward, cpu_activation_backward, cpu_dropout,
-    cpu_batch_norm_forward, cpu_batch_norm_forward_residual, cpu_batch_norm_inference,
-    cpu_batch_norm_inference_residual, cpu_batch_norm_backward, cpu_layer_norm_forward,
-    cpu_layer_norm_backward, cpu_scale, cpu_add, cpu_add_activation, cpu_add_activation_backward,
-    cpu_binary_forward, cpu_binary_backward, cpu_slice, cpu_insert, cpu_matmul, cpu_transpose,
-    cpu_pad, cpu_crop, cpu_softmax_head, cpu_softmax_loss, cpu_softmax_forward, cpu_loss,
-    cpu_metric, cpu_penalty, cpu_square_sum, cpu_penalized_square_sum, cpu_update, cpu_draw,
-    cpu_resample_forward, cpu_resample_backward, cpu_embedding_forward, cpu_embedding_backward,
-    cpu_recurrent_forward, cpu_recurrent_backward, cpu_tally, cpu_constrain;
+    cpu_indirect_dense_backward_data, cpu_indirect_dense_backward_weights, cpu_indirect_forward,
+    cpu_indirect_backward_data, cpu_indirect_backward_weights, cpu_max_pool_forward_2x2,
+    cpu_max_pool_backward_2x2, cpu_max_pool_backward_2x2_fused, cpu_max_pool_forward,
+    cpu_max_pool_backward, cpu_average_pool_forward, cpu_average_pool_backward,
+    cpu_activation_forward, cpu_activation_backward, cpu_dropout, cpu_batch_norm_forward,
+    cpu_batch_norm_forward_residual, cpu_batch_norm_inference, cpu_batch_norm_inference_residual,
+    cpu_batch_norm_backward, cpu_layer_norm_forward, cpu_layer_norm_backward, cpu_scale, cpu_add,
+    cpu_add_activation, cpu_add_activation_backward, cpu_binary_forward, cpu_binary_backward,
+    cpu_slice, cpu_insert, cpu_matmul, cpu_transpose, cpu_pad, cpu_crop, cpu_softmax_head,
+    cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_penalty, cpu_square_sum,
+    cpu_penalized_square_sum, cpu_update, cpu_draw, cpu_resample_forward, cpu_resample_backward,
+    cpu_embedding_forward, cpu_embedding_backward, cpu_recurrent_forward, cpu_recurrent_backward,
+    cpu_tally, cpu_constrain;
 
 /* ---- limits (limits.c) ------------------------------------------------------------------- */
 

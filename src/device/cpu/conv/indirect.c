@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "device/cpu/conv/indirect_kernels.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/dense/dense.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ typedef struct phase {
 typedef struct indirect_state {
     const indirect_kernels *k;
     cpu_isa isa;
-    op_kind kind;
+    bool dense, data, weights;
     window2d w;
     int64_t batch, window;  /* window: its taps */
     int64_t from[2], to[2]; /* height and width of the images that are read and computed */
@@ -100,10 +101,9 @@ static bool tap_offset(const indirect_state *s, int dimension, int64_t first, in
 {
     const window2d *w = &s->w;
     const int64_t tap = k * w->dilation[dimension] - w->before[dimension];
-    const bool data = s->kind == OP_CONV2D_BACKWARD_DATA;
-    const int64_t stride = data ? w->stride[dimension] : 1;
-    *offset = data ? (first - tap) / stride : tap;
-    return !data || (first - tap) % stride == 0;
+    const int64_t stride = s->data ? w->stride[dimension] : 1;
+    *offset = s->data ? (first - tap) / stride : tap;
+    return !s->data || (first - tap) % stride == 0;
 }
 
 static void find_taps(indirect_state *s, phase *f, int64_t *used)
@@ -152,8 +152,8 @@ static cornu_status find_phases(indirect_state *s)
             f->blocks = cpu_divide_up(f->positions, POSITIONS);
             s->blocks += f->blocks;
             find_taps(s, f, &used);
-            f->samples_last = s->kind != OP_CONV2D_BACKWARD_WEIGHTS &&
-                              share_inside(s, f, 0) * share_inside(s, f, 1) < SHARE_INSIDE;
+            f->samples_last =
+                !s->weights && share_inside(s, f, 0) * share_inside(s, f, 1) < SHARE_INSIDE;
         }
     return CORNU_OK;
 }
@@ -161,8 +161,12 @@ static cornu_status find_phases(indirect_state *s)
 /* Panels of equal width, a multiple of a vector's. */
 static void choose_panels(indirect_state *s)
 {
-    s->panels = cpu_divide_up(s->columns, s->k->panel_most);
-    s->panel = cpu_divide_up(cpu_divide_up(s->columns, s->panels), s->k->vector) * s->k->vector;
+    if (s->dense && s->weights) { /* a part of a dense layer's panel, or all of it */
+        s->panel = cpu_least(s->k->panel_most, PANEL_COLUMNS);
+    } else {
+        s->panels = cpu_divide_up(s->columns, s->k->panel_most);
+        s->panel = cpu_divide_up(cpu_divide_up(s->columns, s->panels), s->k->vector) * s->k->vector;
+    }
     s->panels = cpu_divide_up(s->columns, s->panel);
 }
 
@@ -244,28 +248,46 @@ static void divide_weights(indirect_state *s, threads *pool, size_t *scratch_byt
                      s->position_groups * s->sums_floats + threads_count(pool) * s->worker_floats);
 }
 
-static cornu_status fill(indirect_state *s, const plan *p, const op *o)
+static void set_window(indirect_state *s, const shape *from, const shape *to)
 {
-    const bool data = o->kind == OP_CONV2D_BACKWARD_DATA;
-    const bool weights = o->kind == OP_CONV2D_BACKWARD_WEIGHTS;
-    const shape *from = &OP_IN(p, o, 0)->shape;
-    const shape *to = weights ? &OP_IN(p, o, 1)->shape : &OP_OUT(p, o, 0)->shape;
-    TRY(cpu_isa_choose(&s->isa));
-    s->k = cpu_indirect[s->isa];
-    s->kind = o->kind;
-    s->w = o->a.conv.w;
     s->batch = from->dim[0];
-    s->window = s->w.kernel[0] * s->w.kernel[1];
-    s->from_channels = from->dim[3];
-    s->to_channels = to->dim[3];
-    s->depth = s->from_channels / s->w.groups;
-    s->columns = s->to_channels / s->w.groups;
     for (int d = 0; d < 2; d++) {
         s->from[d] = from->dim[1 + d];
         s->to[d] = to->dim[1 + d];
-        s->step[d] = data ? 1 : s->w.stride[d];
-        s->apart[d] = data ? s->w.stride[d] : 1;
+        s->step[d] = s->data ? 1 : s->w.stride[d];
+        s->apart[d] = s->data ? s->w.stride[d] : 1;
     }
+}
+
+/* A dense layer's rows are images of one pixel. */
+static void set_rows(indirect_state *s, int64_t rows)
+{
+    s->batch = rows;
+    s->w = (window2d){.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    for (int d = 0; d < 2; d++)
+        s->from[d] = s->to[d] = s->step[d] = s->apart[d] = 1;
+}
+
+static cornu_status fill(indirect_state *s, const plan *p, const op *o)
+{
+    s->dense = o->kind == OP_DENSE_BACKWARD_DATA || o->kind == OP_DENSE_BACKWARD_WEIGHTS;
+    s->data = o->kind == OP_CONV2D_BACKWARD_DATA || o->kind == OP_DENSE_BACKWARD_DATA;
+    s->weights = o->kind == OP_CONV2D_BACKWARD_WEIGHTS || o->kind == OP_DENSE_BACKWARD_WEIGHTS;
+    const tensor *from = OP_IN(p, o, 0), *to = s->weights ? OP_IN(p, o, 1) : OP_OUT(p, o, 0);
+    int64_t rows;
+    TRY(cpu_isa_choose(&s->isa));
+    s->k = cpu_indirect[s->isa];
+    tensor_matrix(from, &rows, &s->from_channels);
+    tensor_matrix(to, &rows, &s->to_channels);
+    if (s->dense) {
+        set_rows(s, rows);
+    } else {
+        s->w = o->a.conv.w;
+        set_window(s, &from->shape, &to->shape);
+    }
+    s->window = s->w.kernel[0] * s->w.kernel[1];
+    s->depth = s->from_channels / s->w.groups;
+    s->columns = s->to_channels / s->w.groups;
     choose_panels(s);
     TRY(memory_new((size_t)s->from_channels, sizeof *s->zeros, "convolution", &s->zeros));
     return find_phases(s);
@@ -278,7 +300,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cornu_status status = CORNU_OK;
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     TRY_GOTO(fill(s, p, o));
-    if (o->kind == OP_CONV2D_BACKWARD_WEIGHTS)
+    if (s->weights)
         divide_weights(s, pool, scratch_bytes);
     else
         divide_outputs(s, pool, scratch_bytes);
@@ -356,6 +378,17 @@ static void find_outputs(const indirect_run *r, const phase *f, place at, int64_
 
 /* ---- forward and data ---------------------------------------------------------------------- */
 
+/* Columns of W' from a dense layer's panels: rows of W by all of its units. */
+static void pack_dense(const indirect_run *r, int64_t panel, float *to)
+{
+    const indirect_state *s = r->s;
+    const dense_size d = dense_size_from(s->batch, s->to_channels, s->from_channels);
+    const int64_t width = panel_width(s, panel);
+    for (int64_t p = 0; p < d.panels; p++, to += PANEL_COLUMNS * width)
+        s->k->pack(r->w + dense_offset(&d, p, panel * s->panel), dense_width(&d, p), true,
+                   dense_width(&d, p), panel_columns(s, panel), width, to);
+}
+
 /* Number `task` of groups * panels * window: one tap's panel of W. */
 static void pack_task(void *context, int64_t task, int worker)
 {
@@ -364,14 +397,17 @@ static void pack_task(void *context, int64_t task, int worker)
     const indirect_state *s = r->s;
     const int64_t tap = task % s->window, panel = task / s->window % s->panels;
     const int64_t group = task / s->window / s->panels, column = panel * s->panel;
-    const bool data = s->kind == OP_CONV2D_BACKWARD_DATA;
-    const int64_t in = data ? s->columns : s->depth,
-                  filters = data ? s->from_channels : s->to_channels;
+    const int64_t in = s->data ? s->columns : s->depth,
+                  filters = s->data ? s->from_channels : s->to_channels;
+    float *to = r->packed + task * s->depth * s->panel;
+    if (s->dense) {
+        pack_dense(r, panel, to);
+        return;
+    }
     /* W is [window][in][filters]; of these a group has its part. */
-    const float *w = r->w + tap * in * filters + group * (data ? s->depth : s->columns) +
-                     (data ? column * filters : column);
-    s->k->pack(w, filters, data, s->depth, panel_columns(s, panel), panel_width(s, panel),
-               r->packed + task * s->depth * s->panel);
+    const float *w = r->w + tap * in * filters + group * (s->data ? s->depth : s->columns) +
+                     (s->data ? column * filters : column);
+    s->k->pack(w, filters, s->data, s->depth, panel_columns(s, panel), panel_width(s, panel), to);
 }
 
 /* The content of a task: positions of a phase, and panels of the groups. */
@@ -466,7 +502,7 @@ static void output_task(void *context, int64_t task, int worker)
 static cornu_status output_run(const op_run *o)
 {
     const indirect_state *s = o->state;
-    const bool forward = s->kind == OP_CONV2D_FORWARD;
+    const bool forward = o->op->kind == OP_CONV2D_FORWARD;
     indirect_run r = {.s = s,
                       .from = o->in[0],
                       .w = o->in[1],
@@ -525,6 +561,16 @@ static void copy_x(const indirect_state *s, const piece *c, const weights_block 
     }
 }
 
+/* The rows of a dense layer's dW from k on, in its panel. */
+static void set_dense_rows(const indirect_state *s, int64_t k, int64_t column, float *dw,
+                           indirect_gradient *g)
+{
+    const dense_size d = dense_size_from(s->batch, s->from_channels, s->to_channels);
+    const int64_t panel = column / PANEL_COLUMNS;
+    g->dw = dw + dense_offset(&d, panel, k) + column % PANEL_COLUMNS;
+    g->dw_stride = dense_width(&d, panel);
+}
+
 /* What the block adds to the piece. */
 static void add_block(const indirect_run *r, const piece *c, const weights_block *b, float *dw)
 {
@@ -551,6 +597,8 @@ static void add_block(const indirect_run *r, const piece *c, const weights_block
             g.dy = copies_dy(s) ? b->dy + panel * POSITIONS * s->panel
                                 : r->dy + b->position * s->to_channels + column;
             g.dw = dw + (tap * s->depth + c->k) * s->to_channels + column;
+            if (s->dense)
+                set_dense_rows(s, c->k, column, dw, &g);
             s->k->gradient(&g);
         }
     }
@@ -606,6 +654,14 @@ static cornu_status weights_run(const op_run *o)
     return CORNU_OK;
 }
 
+static bool dense_accepts(const plan *p, const op *o, const char **why)
+{
+    int64_t rows, columns;
+    tensor_matrix(OP_IN(p, o, 0), &rows, &columns);
+    *why = "at most 512 rows";
+    return rows > DENSE_BLOCK_ROWS;
+}
+
 #define INDIRECT_KERNEL(how)                                                   \
     {                                                                          \
         .name = "indirect", .prepare = prepare, .release = release, .run = how \
@@ -613,3 +669,15 @@ static cornu_status weights_run(const op_run *o)
 const kernel cpu_indirect_forward = INDIRECT_KERNEL(output_run);
 const kernel cpu_indirect_backward_data = INDIRECT_KERNEL(output_run);
 const kernel cpu_indirect_backward_weights = INDIRECT_KERNEL(weights_run);
+const kernel cpu_indirect_dense_backward_data = {.name = "indirect",
+                                                 .accepts = dense_accepts,
+                                                 .prepare = prepare,
+                                                 .release = release,
+                                                 .run = output_run,
+                                                 .panels = true};
+const kernel cpu_indirect_dense_backward_weights = {.name = "indirect",
+                                                    .accepts = dense_accepts,
+                                                    .prepare = prepare,
+                                                    .release = release,
+                                                    .run = weights_run,
+                                                    .panels = true};
