@@ -104,9 +104,22 @@ def set_weights(group, model):
         group.put(f"weight/{name}", w.numpy())
 
 
+def layers_in(layer):
+    """Of a model, or of a layer around others; else none."""
+    if isinstance(layer, L.Bidirectional):
+        return [layer.forward_layer, layer.backward_layer]
+    if isinstance(layer, L.TimeDistributed):
+        return [layer.layer]
+    if type(layer) is L.RNN:
+        return [layer.cell]
+    if isinstance(layer, L.StackedRNNCells):
+        return layer.cells
+    return layer.layers if isinstance(layer, keras.Model) else []
+
+
 def named_weights(model, within=""):
-    for layer in model.layers:
-        if isinstance(layer, keras.Model):
+    for layer in layers_in(model):
+        if layers_in(layer):
             yield from named_weights(layer, f"{within}{layer.name}/")
         else:
             parts = 2 if isinstance(layer, L.MultiHeadAttention) else 1  # its weights are those of layers in it
@@ -482,6 +495,14 @@ def sequence_cases():
         for cell in L.SimpleRNN, L.LSTM, L.GRU:
             name = f"{cell.__name__.lower()}_{units}"
             yield name, (3, 4), lambda x, cell=cell, units=units, options=options: cell(units, **options)(x)
+    yield "bidirectional_sequences", (3, 4), lambda x: L.Bidirectional(L.GRU(2, return_sequences=True), merge_mode="mul")(
+        L.Bidirectional(L.SimpleRNN(2, return_sequences=True), merge_mode="ave")(x))
+    yield "bidirectional_of_two", (3, 4), lambda x: L.Bidirectional(
+        L.RNN(L.SimpleRNNCell(2), return_sequences=True),
+        backward_layer=L.LSTM(2, return_sequences=True, go_backwards=True))(x)
+    yield "stacked_cells", (3, 4), lambda x: L.RNN([L.LSTMCell(3), L.GRUCell(2)], go_backwards=True)(x)
+    yield "time_distributed", (3, 4, 5, 2), lambda x: L.TimeDistributed(L.Flatten())(
+        L.TimeDistributed(L.Conv2D(3, (2, 3), strides=2, activation="elu"))(x))
     yield "gru_reset_before", (3, 4), lambda x: L.GRU(3, reset_after=False)(x)
     yield "stacked", (4, 2), lambda x: L.Dense(2)(L.GRU(3, recurrent_activation="hard_sigmoid", reset_after=False)(
         L.LSTM(3, activation="elu", return_sequences=True, go_backwards=True)(L.SimpleRNN(3, "sigmoid", return_sequences=True)(x))))

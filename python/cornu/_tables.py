@@ -80,6 +80,7 @@ _KINDS = {
     "interval": "two numbers",
     "string": "a string",
     "elsewhere": "a string",
+    "layer": "a layer, or a list of them",
     "rate": "a number, or a schedule of keras.optimizers.schedules",
     "dtype": "only None or 'float32'",
 }

@@ -1,45 +1,13 @@
-/* The table of layers; and layers added to a model: their options, names, shapes and weights. */
+/* Layers added to a model: their options, names, shapes and weights. */
 #include "model/build.h"
 #include "base/memory.h"
-#include "model/config.h"
+#include "model/inner_layers.h"
+#include "model/layers/layers.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the table -------------------------------------------------------------------------- */
-
-#define LAYER(name, other_name) extern const layer_kind layer_##name;
-#include "model/layers/layers.def"
-
-const layer_kind *const layer_kinds[] = {
-#define LAYER(name, other_name) &layer_##name,
-#include "model/layers/layers.def"
-    NULL,
-};
-
-static const char *const other_names[] = {
-#define LAYER(name, other_name) other_name,
-#include "model/layers/layers.def"
-};
-
-const layer_kind *layer_kind_find(const char *class_name)
-{
-    for (int i = 0; layer_kinds[i]; i++)
-        if (strcmp(layer_kinds[i]->name, class_name) == 0 ||
-            (other_names[i] && strcmp(other_names[i], class_name) == 0))
-            return layer_kinds[i];
-    return NULL;
-}
-
-const char *layer_operation(const layer *l)
-{
-    if (l->kind->operation)
-        return l->kind->operation;
-    for (const config_field *f = l->kind->fields; f->key; f++)
-        if (f->flags & CONFIG_ARGUMENT && config_has_value(f, l->config))
-            return "keras.src.ops.numpy";
-    return NULL;
-}
+/* ---- a layer in a model ------------------------------------------------------------------- */
 
 bool model_level_is_functional(const cornu_model *m, int within)
 {
@@ -48,57 +16,6 @@ bool model_level_is_functional(const cornu_model *m, int within)
             return true;
     return model_level_branches(m, within);
 }
-
-json_t *layer_table(void)
-{
-    json_t *list = json_array();
-    for (int i = 0; layer_kinds[i]; i++) {
-        const layer_kind *k = layer_kinds[i];
-        json_t *row = config_row(k->name, k->base_name, config_describe(k->fields));
-        if (row) {
-            json_object_set_new(row, "aliases",
-                                other_names[i] ? json_pack("[s]", other_names[i]) : json_array());
-            json_object_set_new(row, "merges", json_boolean(k->merges));
-            json_object_set_new(row, "unlisted", json_boolean(k->unlisted));
-            json_object_set_new(row, "operation",
-                                k->operation ? json_string(k->operation) : json_null());
-        }
-        json_array_append_new(list, row);
-    }
-    return list;
-}
-
-/* ---- a layer in a model ------------------------------------------------------------------- */
-
-void layer_free(layer *l)
-{
-    if (!l)
-        return;
-    if (l->kind)
-        config_free(l->kind->fields, l->config);
-    free(l->name);
-    free(l->config);
-    free(l);
-}
-
-/* Options of every layer, besides its own. */
-typedef struct layer_common {
-    const char *name;
-    bool trainable;
-    shape input_shape;
-} layer_common;
-
-#define SIZES .minimum = 1, .maximum = 1e9, .flags = CONFIG_OPEN | CONFIG_ALIAS
-
-static const config_field common_fields[] = {
-    OPTION(STRING, layer_common, name, .flags = 0),
-    OPTION_ELSEWHERE("inputs"),
-    OPTION(BOOL, layer_common, trainable, .fallback = "true"),
-    OPTION_DTYPE,
-    OPTION_AS("batch_input_shape", BATCH_SHAPE, layer_common, input_shape, SIZES),
-    OPTION_AS("input_shape", SHAPE, layer_common, input_shape, SIZES),
-    OPTIONS_END,
-};
 
 static bool name_is_taken(const cornu_model *m, const char *name)
 {
@@ -190,6 +107,8 @@ static cornu_status check_shapes(const layer_call *call)
 /* The layer's option WEIGHT_suffix of this weight; NULL: it has none. */
 static const void *weight_option(const layer *l, const weight_spec *w, const char *suffix)
 {
+    if (w->of)
+        l = w->of;
     const char *name = w->options ? w->options : w->name;
     size_t length = strlen(name), end = strlen("_kernel");
     if (length > end && strcmp(name + length - end, "_kernel") == 0)
@@ -201,6 +120,43 @@ static const void *weight_option(const layer *l, const weight_spec *w, const cha
     return NULL;
 }
 
+static cornu_status put_before(char **path, const char *name)
+{
+    char *longer;
+    TRY(*path ? memory_format(&longer, "%s/%s", name, *path) : memory_copy_string(name, &longer));
+    free(*path);
+    *path = longer;
+    return CORNU_OK;
+}
+
+/* The name of a weight: "lstm/kernel", of an inner layer "bidirectional/forward_lstm/kernel"; and
+   the object of Keras's layer that has it, which may be none. */
+static cornu_status name_weight(const layer *l, const weight_spec *w, char **name, char **part)
+{
+    cornu_status status = memory_copy_string(w->name, name);
+    *part = NULL;
+    if (status == CORNU_OK && w->part)
+        status = memory_copy_string(w->part, part);
+    for (const layer *at = w->of ? w->of : l; status == CORNU_OK && at; at = at->around) {
+        status = put_before(name, at->name);
+        if (status == CORNU_OK && at->place)
+            status = put_before(part, at->place);
+    }
+    return status;
+}
+
+static cornu_status add_weight(cornu_model *m, const layer *l, const weight_spec *w, variable *v)
+{
+    char *name = NULL;
+    cornu_status status = name_weight(l, w, &name, &v->part);
+    if (status != CORNU_OK) {
+        free(name);
+        free(v->part);
+        return status;
+    }
+    return model_add_variable(m, name, v);
+}
+
 static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call *call)
 {
     for (int i = 0; i < call->weight_count; i++) {
@@ -210,7 +166,7 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
         int64_t extents[3];
         if (limit && limit->kind != CONSTRAINT_NONE)
             TRY(constraint_extents(limit, w->name, &w->shape, extents));
-        const variable v = {
+        variable v = {
             .shape = w->shape,
             .plan_shape = w->seen_as,
             .count = shape_elements(&w->shape),
@@ -221,27 +177,12 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
             .regularizer = penalty ? *penalty : (regularizer){.kind = REGULARIZER_NONE},
             .ones_at = w->ones_at,
             .ones = w->ones,
-            .part = w->part,
             .constraint = limit ? *limit : (constraint){.kind = CONSTRAINT_NONE},
         };
-        char *name = NULL;
-        TRY(memory_format(&name, "%s/%s", l->name, w->name));
-        TRY(model_add_variable(m, name, &v));
+        TRY(add_weight(m, l, w, &v));
     }
     m->weight_count = m->variable_count;
     return CORNU_OK;
-}
-
-/* The numbers of the arrays among the layer's options. */
-static int64_t layer_numbers(const layer *l)
-{
-    int64_t count = 0;
-    for (const config_field *f = l->kind->fields; f->key; f++)
-        if (f->type == CONFIG_ARRAY && config_has_value(f, l->config)) {
-            const number_array *a = (const void *)((const char *)l->config + f->offset);
-            count += shape_elements(&a->shape);
-        }
-    return count;
 }
 
 /* Fail where the layer would bring too many numbers into the model's files. */
@@ -265,12 +206,8 @@ static cornu_status layer_read(const cornu_model *m, const layer_kind *kind, con
     l->kind = kind;
     l->where = at;
     l->owner = model_owner(m);
-    TRY(memory_new(1, kind->config_size ? kind->config_size : 1, kind->name, &l->config));
-    TRY(config_check_keys(kind->name, options, kind->fields, common_fields));
-    TRY(config_read(kind->name, at, options, common_fields, common));
-    TRY(config_read(kind->name, at, options, kind->fields, l->config));
+    TRY(layer_read_options(l, at, options, common));
     TRY(check_numbers(m, l));
-    l->trainable = common->trainable;
     if (common->name)
         name = common->name;
     if (name)
@@ -364,16 +301,6 @@ static cornu_status check_input_count(const layer *l, int count)
                        PLURAL(count, "", "s"), l->kind->merges ? " or more" : "");
 }
 
-static cornu_status check_rank(const layer_kind *kind, const layer_call *call)
-{
-    char found[128];
-    if (kind->rank == 0 || call->in[0].rank == kind->rank)
-        return CORNU_OK;
-    return status_fail(
-        CORNU_INVALID, "found input %s; expected %s", shape_show(&call->in[0], false, found),
-        kind->rank == LAYER_SIGNAL ? "(steps, channels)" : "(height, width, channels)");
-}
-
 /* Compute the output and weights of a call on the outputs of these nodes. */
 static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const int *inputs,
                             layer_call *call)
@@ -386,7 +313,7 @@ static cornu_status declare(const cornu_model *m, layer *l, const doc *at, const
     call->in = in;
     cornu_status status = check_input_count(l, call->inputs);
     if (status == CORNU_OK)
-        status = check_rank(l->kind, call);
+        status = layer_check_rank(l->kind, call);
     if (status == CORNU_OK)
         status = l->kind->declare(l, call);
     if (status == CORNU_OK)
@@ -678,27 +605,6 @@ cornu_status model_name_outputs(cornu_model *m, const doc *names)
     return status;
 }
 
-/* Refuse Keras's layers whose work cornu does elsewhere. */
-static cornu_status refuse_elsewhere(const doc *at, const char *class_name)
-{
-    if (strncmp(class_name, "Random", 6) == 0)
-        return doc_fail(at,
-                        "cornu has no layer %s; random changes of the training samples are the "
-                        "recipe's data.augment",
-                        class_name);
-    return CORNU_OK;
-}
-
-static cornu_status fail_unknown(const doc *at, const char *class_name)
-{
-    const char *names[MODEL_LAYERS_MAX];
-    int count = 0;
-    TRY(refuse_elsewhere(at, class_name));
-    for (const layer_kind *const *k = layer_kinds; *k; k++)
-        names[count++] = (*k)->name;
-    return name_fail(at, "layer", class_name, names, count);
-}
-
 /* As in Keras, a merging layer may have one input, but says so: as a layer of a chain it would do
    nothing. */
 static cornu_status check_named(const layer *l, const doc *options)
@@ -724,7 +630,7 @@ static cornu_status append(cornu_model *m, const char *class_name, const doc *at
     layer_common common = {0};
     const layer_kind *kind = layer_kind_find(class_name);
     if (!kind)
-        return fail_unknown(at, class_name);
+        return layer_kind_fail(at, class_name);
     TRY(model_check_room(m, at));
     TRY_GOTO(memory_new(1, sizeof *l, kind->name, &l));
     TRY_GOTO(layer_read(m, kind, at, name, options, l, &common));

@@ -451,6 +451,7 @@ static field_reader *const readers[] = {
     [CONFIG_ARRAY] = read_array,
     [CONFIG_STRING] = read_string,
     [CONFIG_ELSEWHERE] = read_ignored,
+    [CONFIG_LAYER] = read_ignored,
     [CONFIG_NEUTRAL] = read_neutral,
     [CONFIG_DTYPE] = read_dtype,
     [CONFIG_IGNORED] = read_ignored,

@@ -40,6 +40,7 @@ typedef enum config_type {
     CONFIG_ARRAY,       /* number_array, which config_free frees */
     CONFIG_STRING,      /* const char *, owned by the document */
     CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */
+    CONFIG_LAYER,       /* layer_list, read, written and freed by inner_layers.c */
     CONFIG_NEUTRAL,     /* a Keras key that is not supported: accepted only at a value of `choices`,
                                JSON texts */
     CONFIG_DTYPE,       /* Keras's: accepted only where it is float32 */
@@ -55,8 +56,17 @@ enum {
     CONFIG_ARGUMENT = 32, /* Keras has it in the call, not in the configuration */
     CONFIG_OPEN = 64,     /* null is a dimension of a shape: any size, stored as 0 */
     CONFIG_LONE = 128,    /* of numbers: one without a list is a list of one */
-    CONFIG_WHOLE = 256    /* of numbers: whole ones */
+    CONFIG_WHOLE = 256,   /* of numbers: whole ones */
+    CONFIG_SEVERAL = 512, /* of a layer: a list of them */
+    CONFIG_COPIES = 1024  /* of a layer: where it is left out, a copy of the layer before it */
 };
+
+/* Layers that are an option. */
+typedef struct layer_list {
+    struct layer **item; /* [count] */
+    int count;
+    bool derived; /* a copy of another option's */
+} layer_list;
 
 typedef struct real_range {
     int count; /* of numbers: 1 or 2; 0: null */
@@ -80,6 +90,8 @@ typedef struct config_field {
     const char *choices;
     double none;
     int flags;
+    const char *prefix, *place; /* of a layer: its name begins so; and where Keras's object has it,
+                                   if that is not called as the key */
 } config_field;
 
 /* Rows of a table: OPTION(INT, struct dense_config, units, .minimum = 1), ... */

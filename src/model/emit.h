@@ -64,6 +64,17 @@ shape emit_output(const step_builder *b);
 /* The layer's weight `index` (counted from 0 within the layer). */
 tensor_ref emit_weight(step_builder *b, int index);
 
+/* A layer within the one that is described: what the verbs tell it. It lives until emit_leave. */
+typedef struct emit_frame {
+    int first_weight, weight_count; /* its weights are those of the layer around it from here on */
+    shape out;                      /* of the call */
+    int64_t times;   /* so many of its samples are one of the layer around it; 0: one */
+    uint32_t number; /* among the layers within the call */
+    const struct emit_frame *around;
+} emit_frame;
+void emit_enter(step_builder *b, emit_frame *f);
+void emit_leave(step_builder *b);
+
 /* A tensor of these numbers, of shape `s` for every sample: for emit_binary, or the matrix z of
    emit_matmul. */
 cornu_status emit_constant(step_builder *b, const shape *s, const float *values, tensor_ref *y);

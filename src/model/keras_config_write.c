@@ -1,6 +1,6 @@
 /* Keras's to_json(), written in the form of Keras 3: Sequential and Functional, and models within
    them. keras_config.c reads it. */
-#include "model/config.h"
+#include "model/inner_layers.h"
 #include "model/submodels.h"
 #include <string.h>
 
@@ -91,7 +91,7 @@ static json_t *layer_to_json(const layer *l)
         (!operation && config_set(config, "dtype", json_string("float32")) != CORNU_OK) ||
         (!layer_is_input(l->kind) && !operation && !l->kind->without_trainable &&
          config_set(config, "trainable", json_boolean(l->trainable)) != CORNU_OK) ||
-        config_write(l->kind->fields, l->config, config) != CORNU_OK) {
+        layer_write_options(l, config) != CORNU_OK) {
         json_decref(config);
         return NULL;
     }

@@ -140,8 +140,20 @@ shape model_target_shape(const cornu_model *m, int output)
     return s;
 }
 
+/* The layer that a layer around another one, or others, applies first; else itself. */
+static const layer *innermost(const layer *l)
+{
+    for (const config_field *f = l->kind->fields; f && f->key; f++)
+        if (f->type == CONFIG_LAYER) {
+            const layer_list *list = (const void *)((const char *)l->config + f->offset);
+            return innermost(list->item[0]);
+        }
+    return l;
+}
+
 static activation_kind activation_of(const layer *l)
 {
+    l = innermost(l);
     if (strcmp(l->kind->name, "Softmax") == 0)
         return ACTIVATION_SOFTMAX;
     for (const config_field *f = l->kind->fields; f && f->key; f++)
@@ -156,6 +168,7 @@ static bool passes_on(const layer *l)
     static const char *const names[] = {"AlphaDropout",     "Dropout",    "Flatten",
                                         "Identity",         "InputLayer", "SpatialDropout1D",
                                         "SpatialDropout2D", "Reshape"};
+    l = innermost(l);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(l->kind->name, names[i]) == 0)
             return true;
@@ -175,9 +188,10 @@ activation_kind model_output_activation(const cornu_model *m)
 const layer *model_rescaling(const cornu_model *m)
 {
     int i = m->input_count == 1 ? model_only_reader(m, m->inputs[0]) : -1;
-    while (i >= 0 && m->nodes[i].layer->kind->range == LAYER_REARRANGES)
+    while (i >= 0 && innermost(m->nodes[i].layer)->kind->range == LAYER_REARRANGES)
         i = model_only_reader(m, i);
-    return i >= 0 && m->nodes[i].layer->kind->range == LAYER_RESCALES ? m->nodes[i].layer : NULL;
+    const layer *l = i >= 0 ? m->nodes[i].layer : NULL;
+    return l && innermost(l)->kind->range == LAYER_RESCALES ? l : NULL;
 }
 
 float model_pixel_scale(const cornu_model *m)

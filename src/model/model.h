@@ -22,9 +22,10 @@ typedef struct weight_spec {
     initializer initializer;
     int64_t ones_at, ones; /* from `ones_at` on, so many numbers start as 1 */
     const char *part;      /* the object of Keras's layer that has it, "cell"; NULL: the layer */
+    const layer *of;       /* the inner layer that has it; NULL: the layer itself */
     bool trainable;
 } weight_spec;
-#define LAYER_WEIGHTS_MAX 8
+#define LAYER_WEIGHTS_MAX 64
 
 /* A call of a layer while it is declared: the shapes of its inputs, and what the layer makes of
    them. */
@@ -84,6 +85,10 @@ struct layer {
     int node;         /* its first call: an index into the model's nodes */
     int call_count;   /* by nodes; at least one */
     const doc *where; /* place in the recipe, for messages; NULL without one */
+    /* An inner layer, which is an option of the layer around it; NULL: it stands in a model. Its
+       first_variable counts from that of the layer around it. */
+    const layer *around;
+    char *place; /* that option in Keras's object: "forward_layer" */
 };
 
 /* A call of a layer on the outputs of earlier nodes. Layers own variables, nodes are the network:
@@ -413,6 +418,8 @@ static inline bool layer_is_input(const layer_kind *kind)
     return kind == &layer_InputLayer;
 }
 const layer_kind *layer_kind_find(const char *class_name);
+/* Fail: there is no such layer. */
+cornu_status layer_kind_fail(const doc *at, const char *class_name);
 /* Keras's module where it has this layer as an operation: always, or because of the call's
    arguments; NULL: Keras has a layer. */
 const char *layer_operation(const layer *l);

@@ -19,6 +19,7 @@ void model_truncate_variables(cornu_model *m, int count)
 {
     for (int i = count; i < m->variable_count; i++) {
         free(m->variables[i].name);
+        free(m->variables[i].part);
         memory_free_aligned(m->variables[i].value);
     }
     m->variable_count = count < m->variable_count ? count : m->variable_count;
@@ -30,6 +31,7 @@ cornu_status model_add_variable(cornu_model *m, char *name, const variable *like
     variable *grown = name ? realloc(m->variables, needed * sizeof *grown) : NULL;
     if (!grown) {
         free(name);
+        free(like->part);
         return status_fail(CORNU_OUT_OF_MEMORY, "not enough memory for another variable");
     }
     m->variables = grown;

@@ -29,7 +29,7 @@ typedef struct variable {
     regularizer regularizer; /* counts while the variable is trained, as does: */
     constraint constraint;
     int64_t ones_at, ones; /* from `ones_at` on, so many numbers start as 1 */
-    const char *part;      /* the object of Keras's layer that has it, "cell"; NULL: the layer */
+    char *part;            /* the object of Keras's layer that has it, "cell"; NULL: the layer */
 } variable;
 
 /* Access to the weights that a device is training. */
@@ -48,7 +48,7 @@ cornu_status model_check_free(const cornu_model *m);
 /* Free the variables from number `count` on; the optimizer's slots. */
 void model_truncate_variables(cornu_model *m, int count);
 void model_drop_slots(cornu_model *m);
-/* Add a variable; takes `name`, also on failure. */
+/* Add a variable; takes `name` and its `part`, also on failure. */
 cornu_status model_add_variable(cornu_model *m, char *name, const variable *like);
 /* Allocate all weights and draw them from `seed` (each variable by its own key). Slots get their
    start values, and training begins anew. Existing weights are replaced. */

@@ -90,6 +90,8 @@ static cornu_status emit_node(step_builder *b, const model_node *n, const tensor
     for (int i = 0; i < n->input_count; i++)
         x[i] = outputs[n->inputs[i]];
     b->node = n;
+    b->frame = NULL;
+    b->frames = 0;
     cornu_status status = n->layer->kind->emit(n->layer, b, x, y);
     free(x);
     return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", n->name);

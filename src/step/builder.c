@@ -212,6 +212,8 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
                            shape_show(s, false, shown), SHAPE_MAX - 1);
     out->rank = s->rank + 1;
     out->dim[0] = b->plan->batch;
+    for (const emit_frame *f = b->frame; f; f = f->around)
+        out->dim[0] *= f->times > 0 ? f->times : 1; /* no more than the elements of its input */
     memcpy(out->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim);
     return CORNU_OK;
 }

@@ -26,10 +26,12 @@ typedef struct contribution {
 struct step_builder {
     plan *plan;
     const plan_options *options;
-    const model_node *node; /* the current call */
-    bool in_loss;           /* it belongs to a loss of the caller's own */
-    tensor_notes *notes;    /* [tensor_count] */
-    contribution *sums;     /* not yet added to their gradients */
+    const model_node *node;  /* the current call */
+    const emit_frame *frame; /* the layer within it that is described; NULL: none */
+    uint32_t frames;         /* so many were, in this call */
+    bool in_loss;            /* it belongs to a loss of the caller's own */
+    tensor_notes *notes;     /* [tensor_count] */
+    contribution *sums;      /* not yet added to their gradients */
     int sum_count;
     void *names; /* a tree of the tensors' names */
     tensor_ref *constants;

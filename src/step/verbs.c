@@ -12,20 +12,35 @@ shape emit_shape(const step_builder *b, tensor_ref x)
 
 int emit_inputs(const step_builder *b)
 {
-    return b->node->input_count;
+    return b->frame ? 1 : b->node->input_count;
 }
 
 shape emit_output(const step_builder *b)
 {
-    return b->node->out;
+    return b->frame ? b->frame->out : b->node->out;
+}
+
+void emit_enter(step_builder *b, emit_frame *f)
+{
+    f->around = b->frame;
+    f->number = ++b->frames;
+    b->frame = f;
+}
+
+void emit_leave(step_builder *b)
+{
+    b->frame = b->frame->around;
 }
 
 /* The variables are the plan's first tensors, in the model's order. */
 tensor_ref emit_weight(step_builder *b, int index)
 {
-    if (index < 0 || index >= b->node->layer->weight_count)
+    const layer *l = b->node->layer;
+    if (index < 0 || index >= (b->frame ? b->frame->weight_count : l->weight_count))
         return NO_TENSOR;
-    return b->node->layer->first_variable + index;
+    for (const emit_frame *f = b->frame; f; f = f->around)
+        index += f->first_weight;
+    return l->first_variable + index;
 }
 
 /* The next operation reads x. */
@@ -205,10 +220,10 @@ cornu_status emit_reshape(step_builder *b, tensor_ref x, const shape *s, tensor_
     const shape from = emit_shape(b, x);
     shape full;
     char found[128], wanted[128];
-    if (shape_elements(&from) != shape_elements(s))
+    TRY(builder_batched(b, s, &full));
+    if (shape_elements(&full) != b->plan->tensors[x].count)
         return status_fail(CORNU_INVALID, "found shape %s; %s has another number of elements",
                            shape_show(&from, false, found), shape_show(s, false, wanted));
-    TRY(builder_batched(b, s, &full));
     return reshape_to(b, x, &full, y);
 }
 
@@ -229,10 +244,11 @@ cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor
     return forward(b, &o, &s, y);
 }
 
-/* Of a call's random numbers. */
+/* Of the random numbers of a call, or of a layer within it. */
 static uint32_t stream_of(const step_builder *b)
 {
-    return (uint32_t)(b->node - b->plan->model->nodes);
+    const uint32_t node = (uint32_t)(b->node - b->plan->model->nodes);
+    return node + (b->frame ? b->frame->number << 16 : 0);
 }
 
 /* Numbers are drawn by the number of the model's node. */

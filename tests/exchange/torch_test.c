@@ -293,18 +293,9 @@ static void names_and_endings_are_checked(void **state)
    no shape of an image. */
 static bool has_no_module(const layer_kind *kind)
 {
-    static const char *const kinds[] = {"Embedding",
-                                        "MultiHeadAttention",
-                                        "GRU",
-                                        "LSTM",
-                                        "Normalization",
-                                        "Permute",
-                                        "PReLU",
-                                        "Reshape",
-                                        "SimpleRNN",
-                                        "SeparableConv1D",
-                                        "SeparableConv2D",
-                                        "Transpose"};
+    static const char *const kinds[] = {
+        "Embedding", "MultiHeadAttention", "Normalization",   "Permute",  "PReLU",
+        "Reshape",   "SeparableConv1D",    "SeparableConv2D", "Transpose"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind->name, kinds[i]) == 0)
             return true;
@@ -317,7 +308,7 @@ static void every_layer_comes_back(void **state)
     const char *path = scratch_path("w.safetensors");
     for (const layer_kind *const *kind = layer_kinds; *kind; kind++)
         for (const char *const *sample = (*kind)->samples; *sample; sample++) {
-            if (has_no_module(*kind))
+            if (has_no_module(*kind) || net_is_recurrent(*kind, *sample))
                 continue;
             cornu_model *m = net_layer(*kind, *sample), *again = net_layer(*kind, *sample);
             expect_ok(cornu_model_initialize(m, 5));

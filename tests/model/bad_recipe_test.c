@@ -140,6 +140,62 @@ static const struct {
      "activation: found gelu; expected tanh, sigmoid"},
     {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - LSTM: {units: 4, dropout: 1}\n"),
      "dropout: found 1|at least 0 and less than 1"},
+#define SIGNAL "    - Reshape: {target_shape: [8, 24]}\n"
+    {MODEL(SIGNAL "    - LSTMCell: {units: 4}\n"),
+     "found a cell by itself; expected it within RNN"},
+    {MODEL(SIGNAL "    - StackedRNNCells: {cells: [{LSTMCell: {units: 4}}]}\n"),
+     "found cells by themselves; expected them within RNN"},
+    {MODEL(SIGNAL "    - RNN: {cell: {LSTM: {units: 4}}}\n"),
+     "cell: found LSTM; expected SimpleRNNCell"},
+    {MODEL(SIGNAL "    - RNN: {return_sequences: true}\n"), "cell is missing; RNN needs it"},
+    {MODEL(SIGNAL "    - RNN: {cell: {StackedRNNCells: {cells: {LSTMCell: {units: 4}}}}}\n"),
+     "expected a list of 1 to 16 layers"},
+    {MODEL(SIGNAL "    - Bidirectional: {layer: {LSTM: {units: 4, unit: 3}}}\n"),
+     "unit: unknown option; LSTM takes"},
+    {MODEL(SIGNAL "    - Bidirectional: {layer: {Dense: {units: 4}}}\n"),
+     "found Dense; expected SimpleRNN, LSTM"},
+    {MODEL(SIGNAL "    - Bidirectional: {layer: {LSTN: {units: 4}}}\n"), "did you mean LSTM?"},
+    {MODEL(SIGNAL "    - Bidirectional: {layer: {LSTM: {units: 4}}, merge_mode: add}\n"),
+     "merge_mode: found \"add\"; expected concat, sum, mul or ave"},
+    {MODEL(
+         SIGNAL
+         "    - Bidirectional: {layer: {LSTM: {units: 4}}, backward_layer: {LSTM: {units: 4}}}\n"),
+     "go_backwards: false; expected one with false, and one with true"},
+    {MODEL(SIGNAL
+           "    - Bidirectional: {layer: {LSTM: {units: 4}}, backward_layer: {LSTM: {units: 4, "
+           "go_backwards: true, return_sequences: true}}}\n"),
+     "different return_sequences"},
+    {MODEL(
+         SIGNAL
+         "    - Bidirectional: {layer: {LSTM: {units: 4}}, merge_mode: sum, backward_layer: {LSTM: "
+         "{units: 5, go_backwards: true}}}\n"),
+     "found outputs (4) and (5) of both layers"},
+    {MODEL(
+         SIGNAL
+         "    - Bidirectional: {layer: {LSTM: {units: 4, name: a}}, backward_layer: {LSTM: {units: "
+         "4, name: forward_a, go_backwards: true}}}\n"),
+     "found two layers called forward_a"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: {Dense: {units: 4, trainable: false}}}\n"),
+     "found trainable: false of a layer within TimeDistributed"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: {Dense: {units: 4, inputs: [a]}}}\n"),
+     "found inputs of a layer within another"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: {Model: {layers: [Flatten]}}}\n"),
+     "found a model; expected a layer"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: Add}\n"),
+     "found Add; expected a layer of one input"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: BatchNormalization}\n"),
+     "found BatchNormalization; expected a layer that computes a step from that step alone"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: Conv2D}\n"),
+     "filters is missing; Conv2D needs it"},
+    {MODEL(SIGNAL "    - TimeDistributed: {layer: MaxPooling2D}\n"),
+     "max_pooling2d (MaxPooling2D): found input (24); expected (height, width, channels)"},
+    {MODEL("    - Flatten\n    - TimeDistributed: {layer: Flatten}\n"),
+     "expected (steps, ...) of 2 dimensions"},
+    {MODEL(SIGNAL
+           "    - TimeDistributed: {layer: {TimeDistributed: {layer: {TimeDistributed: {layer: "
+           "{TimeDistributed: {layer: {TimeDistributed: {layer: {TimeDistributed: {layer: "
+           "{TimeDistributed: {layer: {TimeDistributed: {layer: Flatten}}}}}}}}}}}}}}}\n"),
+     "found a layer within 8 others; expected at most 7"},
     {MODEL("    - MultiHeadAttention: {num_heads: 2, key_dim: 3, inputs: [input_layer, "
            "input_layer]}\n"),
      "found input (8, 8, 3); expected (steps, features)"},

@@ -1,6 +1,7 @@
 """The classes that are made from the library's tables: what they take, and what they say of themselves."""
 import inspect
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -122,10 +123,26 @@ def test_every_layer_survives_its_configuration(row):
              "factor": (0.1, 0.2), "height_factor": 0.3, "width_factor": 0.4, "height": 2, "width": 3}
     cls = getattr(keras.layers, row["class_name"])
     own = inspect.signature(cls).parameters
+    given |= {"layer": keras.layers.GRU(3) if "backward_layer" in own else keras.layers.Dense(3),
+              "cell": keras.layers.LSTMCell(4), "cells": [keras.layers.GRUCell(2), keras.layers.SimpleRNNCell(3)]}
     layer = cls(**{k: v for k, v in given.items() if k in own})
     config = json.loads(json.dumps(keras.layers.serialize(layer)))
     again = keras.layers.deserialize(config)
     assert type(again) is cls and again.get_config() == layer.get_config() and again.name == layer.name
+
+
+def test_weights_of_a_layer_around_others_are_theirs():
+    model = keras.Sequential([keras.Input((4, 2)), keras.layers.Bidirectional(keras.layers.RNN(keras.layers.LSTMCell(3)), name="both"),
+                              keras.layers.Dense(2)])
+    both = model.layers[0]
+    assert [v.path for v in both.weights][3] == f"both/{both.backward_layer.name}/{both.backward_layer.cell.name}/kernel"
+    assert len(both.forward_layer.weights) == 3 and both.backward_layer.cell.get_weights()[2].shape == (12,)
+    assert both.backward_layer.go_backwards and not both.forward_layer.go_backwards and both.forward_layer.name.startswith("forward_rnn")
+    copy = pickle.loads(pickle.dumps(both))
+    assert all(np.array_equal(a, b) for a, b in zip(copy.get_weights(), both.get_weights()))
+    steps = keras.layers.TimeDistributed(keras.layers.Dense(3))
+    alone = steps.layer(np.ones((1, 2), "float32")) if steps.layer.weights else None
+    assert alone is None and steps(np.ones((1, 5, 2), "float32")).shape == (1, 5, 3) and steps.layer.get_weights()[0].shape == (2, 3)
 
 
 def test_configurations_of_other_versions_of_keras_are_read():

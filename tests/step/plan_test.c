@@ -224,6 +224,27 @@ static void each_dropout_layer_has_a_mask_of_its_own(void **state)
 }
 
 /* Of each sample's channel all elements are 0, or all are 1 / (1 - rate) times the input's. */
+static void layers_within_a_layer_have_masks_of_their_own(void **state)
+{
+    (void)state;
+    cornu_model *model =
+        net_model("model: {input: [3, 2], layers: [{Bidirectional: {layer: {RNN: {cell: "
+                  "{StackedRNNCells: {cells: [{GRUCell: {units: 2, dropout: 0.5}}, {LSTMCell: "
+                  "{units: 2, dropout: 0.5}}]}}}}}}]}" COMPILE);
+    plan *p = build(model, PLAN_TRAIN, 4);
+    uint32_t streams[8];
+    int count = 0;
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].kind == OP_DROPOUT && count < 8)
+            streams[count++] = p->ops[i].a.dropout.stream;
+    assert_int_equal(count, 4);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(streams[i], streams[k]);
+    plan_free(p);
+    cornu_model_close(model);
+}
+
 static void spatial_dropout_drops_whole_channels(void **state)
 {
     (void)state;
@@ -1019,6 +1040,7 @@ int main(void)
         cmocka_unit_test(a_model_without_trainable_layers_trains_without_a_gradient),
         cmocka_unit_test(evaluation_has_no_dropout_and_takes_moving_statistics),
         cmocka_unit_test(each_dropout_layer_has_a_mask_of_its_own),
+        cmocka_unit_test(layers_within_a_layer_have_masks_of_their_own),
         cmocka_unit_test(spatial_dropout_drops_whole_channels),
         cmocka_unit_test(alpha_dropout_keeps_mean_and_variance),
         cmocka_unit_test(activations_that_their_output_determines_are_folded),

@@ -125,6 +125,15 @@ void net_sample(const layer_kind *kind, const char *sample, char *yaml, size_t s
              kind->name, options + 1);
 }
 
+bool net_is_recurrent(const layer_kind *kind, const char *sample)
+{
+    static const char *const words[] = {"RNN", "LSTM", "GRU"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(kind->name, words[i]) || strstr(sample, words[i]))
+            return true;
+    return false;
+}
+
 cornu_model *net_layer(const layer_kind *kind, const char *sample)
 {
     char yaml[1024];

@@ -15,6 +15,8 @@ cornu_model *net_model(const char *yaml);
 void net_sample(const layer_kind *kind, const char *sample, char *yaml, size_t size);
 /* A model of it, trained with sgd on mean_squared_error. */
 cornu_model *net_layer(const layer_kind *kind, const char *sample);
+/* Has the sample a recurrence, in the layer or in one within it? */
+bool net_is_recurrent(const layer_kind *kind, const char *sample);
 
 typedef struct net {
     cornu_model *model; /* the caller owns it */

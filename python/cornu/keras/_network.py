@@ -51,6 +51,14 @@ def operation_of(config: dict, make: Callable[[dict], Any]):
     return shared[number]
 
 
+def _layer_of(weight: str, layers) -> str:
+    """The layer, of these, whose weight has this name; a layer within it may have it."""
+    last = path = weight.rsplit("/", 1)[0]
+    while path not in layers and "/" in path:
+        path = path.rsplit("/", 1)[0]
+    return path if path in layers else last
+
+
 def fits(expected: tuple, sample: tuple) -> bool:
     """Is it such a shape? None is any size."""
     return len(expected) == len(sample) and all(e in (None, n) for e, n in zip(expected, sample))
@@ -344,8 +352,9 @@ class Network:
         self._paths = self._paths_in_models() if self._inner else {layer: layer.name for layer in owners}
         numbers: dict[str, list[int]] = {}
         rows = handle.weights()
+        known = set(self._paths.values())
         for index, row in enumerate(rows):
-            numbers.setdefault(row[0].rsplit("/", 1)[0], []).append(index)
+            numbers.setdefault(_layer_of(row[0], known), []).append(index)
         self._slots = [(layer, v, index) for layer in owners
                        for v, index in zip(layer._variables, numbers.get(self._paths[layer], []))]
         for layer, variable, index in self._slots:
@@ -364,17 +373,18 @@ class Network:
     def _take(self, handle, paths: list[str] | None = None) -> None:
         """A model that is there: the layers' variables are its weights, by the layers' names there (`paths`, in the order of
         _owners)."""
-        by_layer: dict[str, list[Variable]] = {}
-        for index, row in enumerate(handle.weights()):
-            by_layer.setdefault(row[0].rsplit("/", 1)[0], []).append(Variable(handle, index, *row))
         self._find_inner()
         self._paths = own = self._paths_in_models()
         if paths is not None:
             self._paths = dict(zip(own, paths))
         if self._paths != own:
             self._inner = {}
+        by_layer: dict[str, list[Variable]] = {}
+        known = set(self._paths.values())
+        for index, row in enumerate(handle.weights()):
+            by_layer.setdefault(_layer_of(row[0], known), []).append(Variable(handle, index, *row))
         for layer, path in self._paths.items():
-            layer._variables = by_layer.pop(path, [])
+            layer._take_variables(by_layer.pop(path, []))
         if by_layer:
             raise ValueError(f"{self.name}: found weights of {', '.join(by_layer)}, which are none of its layers; expected those "
                              f"of {', '.join(self._paths.values())}")

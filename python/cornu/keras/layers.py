@@ -137,10 +137,22 @@ class Layer(OwnLayer, Configured):
         for option in self._options:
             if option.type in _RESOLVE:
                 self._config[option.name] = _RESOLVE[option.type](self._config[option.name])
+            if option.type == "layer":
+                self._config[option.name] = _inner(owner, option.name, self._config[option.name])
+        self._finish_options()
         if "pool_size" in self._config and self._config["strides"] is None:
             self._config["strides"] = self._config["pool_size"]
         self._begin(owner, name, _sample_shape(owner, shapes))
         self._trainable = trainable
+
+    def _finish_options(self) -> None:
+        """What options mean together."""
+
+    def _inner_layers(self) -> list["Layer"]:
+        """The layers that are its options, and those that are theirs."""
+        values = [self._config[option.name] for option in self._options if option.type == "layer"]
+        direct = [layer for value in values for layer in (value if isinstance(value, list) else [value]) if layer is not None]
+        return [inner for layer in direct for inner in (layer, *layer._inner_layers())]
 
     def _begin(self, owner: str, name: str | None, input_shape: tuple | None) -> None:
         if name is not None and not isinstance(name, str):
@@ -164,13 +176,19 @@ class Layer(OwnLayer, Configured):
         rows = [row for _, row in numbered]
         if self._built_for is None and not self._variables:
             self._alone = Alone(handle, draw_seed())
-            self._variables = [Variable(self._alone, i, *row) for i, row in numbered]
+            self._take_variables([Variable(self._alone, i, *row) for i, row in numbered])
         needed, own = [row[1] for row in rows], [v.shape for v in self._variables]
         if needed != own:
             raise ValueError(f"{owner}: found inputs of shape {', '.join(map(str, samples))} for layer {self.name}, which would need weights of "
                              f"shapes {needed}; expected inputs for those that it has, {own}")
         self._built_for = samples
         return [handle.shapes()[1]]
+
+    def _take_variables(self, variables: list) -> None:
+        """Its weights, some of which are those of layers that are its options."""
+        self._variables = variables
+        for inner in self._inner_layers():
+            inner._variables = [v for v in variables if f"/{inner.name}/" in v.path]
 
     def _own_weights(self, handle) -> list[tuple]:
         """Its weights in a model of it alone, with their numbers; those of stand-ins for what it is called on are none of them."""
@@ -386,6 +404,18 @@ def _restored(cls: type, config: dict, shapes: list[tuple] | None, weights: list
     return layer
 
 
+def _inner(owner: str, key: str, value: Any):
+    """A layer that is an option of another one, or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return [_inner(owner, key, layer) for layer in value]
+    layer = _of_config(value) if isinstance(value, dict) else value
+    if layer is not None and not isinstance(layer, Layer) and not hasattr(layer, "layers"):
+        raise ValueError(f"Please initialize `{owner}` layer with a `keras.layers.Layer` instance. Received: {key}={value!r}")
+    if layer is not None and getattr(layer, "_row", None) is None:
+        raise NotImplementedError(f"{owner}: {key}={value!r} is not in cornu; it takes layers of keras.layers, no models and none of one's own")
+    return layer
+
+
 def _activation(value: Any):
     """Its function; a layer or its configuration stays."""
     return value if isinstance(value, (Layer, dict)) else activations.get(value)
@@ -509,6 +539,32 @@ def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None,
 
 
 _classes["MultiHeadAttention"].__call__ = _attend
+
+
+def _renamed(layer: Layer, prefix: str, **options) -> Layer:
+    """A copy of a layer, whose name begins so."""
+    config = {**layer.get_config(), **options, "name": prefix + layer.name.removeprefix(prefix)}
+    return type(layer).from_config(config)
+
+
+def _both_directions(self) -> None:
+    """As in Keras, the layer that it is given is copied, and stays as it is."""
+    layer, backward = self._config["layer"], self._config["backward_layer"]
+    if layer is None:
+        raise ValueError(f"Please initialize `Bidirectional` layer with a `keras.layers.Layer` instance. Received: {layer}")
+    if backward is None and "go_backwards" in layer._config:
+        self._config["backward_layer"] = _renamed(layer, "backward_", go_backwards=True)
+    self._config["layer"] = self.forward_layer = _renamed(layer, "forward_")
+
+
+def _stack_cells(self) -> None:
+    """Several cells are stacked ones."""
+    if isinstance(self._config["cell"], list):
+        self._config["cell"] = _classes["StackedRNNCells"](self._config["cell"])
+
+
+_classes["Bidirectional"]._finish_options = _both_directions
+_classes["RNN"]._finish_options = _stack_cells
 
 
 def _function_of(cls: type) -> Any:

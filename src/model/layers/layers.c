@@ -48,6 +48,16 @@ cornu_status layer_window_shape(layer_call *call, const window2d *w, const shape
     return CORNU_OK;
 }
 
+cornu_status layer_check_rank(const layer_kind *kind, const layer_call *call)
+{
+    char found[128];
+    if (kind->rank == 0 || call->in[0].rank == kind->rank)
+        return CORNU_OK;
+    return status_fail(
+        CORNU_INVALID, "found input %s; expected %s", shape_show(&call->in[0], false, found),
+        kind->rank == LAYER_SIGNAL ? "(steps, channels)" : "(height, width, channels)");
+}
+
 cornu_status layer_axis(const char *key, int64_t axis, const shape *s, int *out)
 {
     char shown[128];
@@ -234,4 +244,36 @@ cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, b
             TRY(pooled(b, *y, begin, end, largest, y));
     }
     return CORNU_OK;
+}
+
+/* ---- layers within layers ------------------------------------------------------------------ */
+
+cornu_status layer_declare_inner(layer *inner, layer_call *call, const shape *in, shape *out)
+{
+    layer_call own = {.in = in, .inputs = 1};
+    cornu_status status = layer_check_rank(inner->kind, &own);
+    if (status == CORNU_OK)
+        status = inner->kind->declare(inner, &own);
+    if (status != CORNU_OK)
+        return status_prefix(status, "%s (%s)", inner->name, inner->kind->name);
+    inner->first_variable = call->weight_count;
+    inner->weight_count = own.weight_count;
+    if (own.weight_count > LAYER_WEIGHTS_MAX - call->weight_count)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found more than %d weights; expected at most so many",
+                           LAYER_WEIGHTS_MAX);
+    for (int i = 0; i < own.weight_count; i++) {
+        weight_spec *w = &call->weights[call->weight_count++];
+        *w = own.weights[i];
+        w->of = w->of ? w->of : inner;
+    }
+    *out = own.out;
+    return CORNU_OK;
+}
+
+void layer_enter(step_builder *b, const layer *inner, emit_frame *f)
+{
+    f->first_weight = inner->first_variable;
+    f->weight_count = inner->weight_count;
+    emit_enter(b, f);
 }

@@ -55,6 +55,12 @@ cornu_status layer_emit_compared(step_builder *b, binary_kind kind, tensor_ref x
                                  tensor_ref *y);
 /* x where it is greater than the number, and elsewhere 0. */
 cornu_status layer_emit_above(step_builder *b, tensor_ref x, double number, tensor_ref *y);
+/* Fail unless the input has the rank that the kind takes. */
+cornu_status layer_check_rank(const layer_kind *kind, const layer_call *call);
+/* Declare a call of an inner layer on an input: its weights come behind those of `call`. */
+cornu_status layer_declare_inner(layer *inner, layer_call *call, const shape *in, shape *out);
+/* The verbs describe the inner layer from now on, until emit_leave; *f says the rest of it. */
+void layer_enter(step_builder *b, const layer *inner, emit_frame *f);
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, layer_call *call);
 

@@ -1,13 +1,34 @@
-/* keras.layers.rnn: layers whose steps each read the state that the one before left. */
+/* keras.layers.rnn: layers whose steps each read the state that the one before left, of cells; and
+   layers around other ones: both directions, and each step by itself. */
 #include "model/layers/layers.h"
+#include <string.h>
 
+extern const layer_kind layer_SimpleRNN, layer_SimpleRNNCell, layer_LSTM, layer_LSTMCell, layer_GRU,
+    layer_GRUCell, layer_RNN, layer_StackedRNNCells;
+
+/* Of a recurrent layer of one kind, of a cell, which has no directions, and the first part of
+ * RNN's.
+ */
 typedef struct rnn_config {
     int64_t units;
     activation activation, recurrent_activation;
     bool use_bias, unit_forget_bias, reset_after, return_sequences, go_backwards;
     double dropout;
     initializer kernel_initializer, recurrent_initializer, bias_initializer;
+    regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    constraint kernel_constraint, recurrent_constraint, bias_constraint;
 } rnn_config;
+
+typedef struct rnn_of_cell {
+    rnn_config options; /* return_sequences and go_backwards */
+    layer_list cell;
+} rnn_of_cell;
+
+typedef struct stacked_cells {
+    layer_list cells;
+} stacked_cells;
+
+/* ---- cells --------------------------------------------------------------------------------- */
 
 /* The options that all have, in Keras's order: units, activation; what only some have; the rest. */
 #define RNN_FIRST                                                          \
@@ -19,57 +40,56 @@ typedef struct rnn_config {
         OPTION(INITIALIZER, rnn_config, kernel_initializer, .fallback = "glorot_uniform"), \
         OPTION(INITIALIZER, rnn_config, recurrent_initializer, .fallback = "orthogonal"),  \
         OPTION(INITIALIZER, rnn_config, bias_initializer, .fallback = "zeros")
-#define RNN_NEUTRAL                                                                                \
-    OPTION_NEUTRAL("kernel_regularizer", "null"), OPTION_NEUTRAL("recurrent_regularizer", "null"), \
-        OPTION_NEUTRAL("bias_regularizer", "null"),                                                \
-        OPTION_NEUTRAL("activity_regularizer", "null"),                                            \
-        OPTION_NEUTRAL("kernel_constraint", "null"),                                               \
-        OPTION_NEUTRAL("recurrent_constraint", "null"), OPTION_NEUTRAL("bias_constraint", "null"), \
+#define RNN_REGULARIZERS                                       \
+    OPTION_REGULARIZER(rnn_config, kernel_regularizer),        \
+        OPTION_REGULARIZER(rnn_config, recurrent_regularizer), \
+        OPTION_REGULARIZER(rnn_config, bias_regularizer)
+#define RNN_CONSTRAINTS                                                                            \
+    OPTION_CONSTRAINT(rnn_config, kernel_constraint),                                              \
+        OPTION_CONSTRAINT(rnn_config, recurrent_constraint),                                       \
+        OPTION_CONSTRAINT(rnn_config, bias_constraint),                                            \
         OPTION(REAL, rnn_config, dropout, .fallback = "0.0", .maximum = 1, .flags = CONFIG_BELOW), \
         OPTION_NEUTRAL("recurrent_dropout", "0.0")
-#define RNN_LAST                                                     \
-    OPTION(BOOL, rnn_config, return_sequences, .fallback = "false"), \
-        OPTION_NEUTRAL("return_state", "false"),                     \
-        OPTION(BOOL, rnn_config, go_backwards, .fallback = "false"), \
-        OPTION_NEUTRAL("stateful", "false"), OPTION_NEUTRAL("unroll", "false|true")
-#define RNN_CUDNN OPTION_NEUTRAL("use_cudnn", "\"auto\"|true|false")
-/* Of configurations, of this and older versions. */
-#define RNN_END                                                                                 \
-    OPTION_TOLERATED("zero_output_for_mask", "false"), OPTION_TOLERATED("time_major", "false"), \
-        {.key = "implementation", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS}, OPTIONS_END
+#define RNN_UNIT_FORGET OPTION(BOOL, rnn_config, unit_forget_bias, .fallback = "true")
+#define RNN_RESET_AFTER OPTION(BOOL, rnn_config, reset_after, .fallback = "true")
+/* Of configurations of older versions. */
+#define CELL_END \
+    {.key = "implementation", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS}, OPTIONS_END
 
-static const config_field simple_rnn_fields[] = {
-    RNN_FIRST, RNN_INITIALIZERS, RNN_NEUTRAL, RNN_LAST, OPTION_IGNORED("seed"), RNN_END,
+static const config_field simple_rnn_cell_fields[] = {
+    RNN_FIRST,       RNN_INITIALIZERS,       RNN_REGULARIZERS,
+    RNN_CONSTRAINTS, OPTION_IGNORED("seed"), CELL_END,
 };
 
-static const config_field lstm_fields[] = {
-    RNN_FIRST,        RNN_GATES,
-    RNN_INITIALIZERS, OPTION(BOOL, rnn_config, unit_forget_bias, .fallback = "true"),
-    RNN_NEUTRAL,      OPTION_IGNORED("seed"),
-    RNN_LAST,         RNN_CUDNN,
-    RNN_END,
+static const config_field lstm_cell_fields[] = {
+    RNN_FIRST,        RNN_GATES,       RNN_INITIALIZERS,       RNN_UNIT_FORGET,
+    RNN_REGULARIZERS, RNN_CONSTRAINTS, OPTION_IGNORED("seed"), CELL_END,
 };
 
-static const config_field gru_fields[] = {
-    RNN_FIRST,
-    RNN_GATES,
-    RNN_INITIALIZERS,
-    RNN_NEUTRAL,
-    OPTION_IGNORED("seed"),
-    RNN_LAST,
-    OPTION(BOOL, rnn_config, reset_after, .fallback = "true"),
-    RNN_CUDNN,
-    RNN_END,
+static const config_field gru_cell_fields[] = {
+    RNN_FIRST,       RNN_GATES,       RNN_INITIALIZERS,       RNN_REGULARIZERS,
+    RNN_CONSTRAINTS, RNN_RESET_AFTER, OPTION_IGNORED("seed"), CELL_END,
+};
+
+static const config_field stacked_rnn_cells_fields[] = {
+    OPTION(LAYER, stacked_cells, cells, .flags = CONFIG_REQUIRED | CONFIG_SEVERAL),
+    OPTIONS_END,
 };
 
 static recurrent_cell cell_of(const layer *l)
 {
     const rnn_config *c = l->config;
-    if (l->kind->fields == simple_rnn_fields)
+    if (l->kind == &layer_SimpleRNN || l->kind == &layer_SimpleRNNCell)
         return CELL_SIMPLE;
-    if (l->kind->fields == lstm_fields)
+    if (l->kind == &layer_LSTM || l->kind == &layer_LSTMCell)
         return CELL_LSTM;
     return c->reset_after ? CELL_GRU_AFTER : CELL_GRU_BEFORE;
+}
+
+static bool is_cell(const layer *l)
+{
+    return l->kind == &layer_SimpleRNNCell || l->kind == &layer_LSTMCell ||
+           l->kind == &layer_GRUCell;
 }
 
 /* A step's gradient is computed from what the step gave; activations that are operations of their
@@ -100,62 +120,225 @@ static void declare_bias(const layer *l, layer_call *call, int64_t columns)
     }
 }
 
-static cornu_status rnn_declare(layer *l, layer_call *call)
+/* Declare the weights of a cell of so many features. */
+static cornu_status declare_weights(const layer *l, layer_call *call, int64_t features)
 {
     const rnn_config *c = l->config;
     const recurrent_cell cell = cell_of(l);
-    const shape *in = &call->in[0];
     const int64_t columns = layer_enlarged(c->units, recurrent_gates(cell));
     TRY(check_activation("activation", c->activation));
     if (cell != CELL_SIMPLE)
         TRY(check_activation("recurrent_activation", c->recurrent_activation));
-    call->out = c->return_sequences ? (shape){2, {in->dim[0], c->units}} : (shape){1, {c->units}};
-    layer_weight(call, "kernel", (shape){2, {in->dim[1], columns}}, c->kernel_initializer, true);
+    layer_weight(call, "kernel", (shape){2, {features, columns}}, c->kernel_initializer, true);
     layer_weight(call, "recurrent_kernel", (shape){2, {c->units, columns}},
                  c->recurrent_initializer, true);
     if (c->use_bias)
         declare_bias(l, call, columns);
-    for (int i = 0; i < call->weight_count; i++)
-        call->weights[i].part = "cell";
+    return CORNU_OK;
+}
+
+/* Of the features of a step. */
+static cornu_status cell_declare(layer *l, layer_call *call)
+{
+    const rnn_config *c = l->config;
+    if (!l->around || (l->around->kind != &layer_RNN && l->around->kind != &layer_StackedRNNCells))
+        return status_fail(CORNU_INVALID,
+                           "found a cell by itself; expected it within RNN: {RNN: "
+                           "{cell: {%s: {units: %lld}}}}",
+                           l->kind->name, (long long)c->units);
+    call->out = (shape){1, {c->units}};
+    return declare_weights(l, call, call->in[0].dim[0]);
+}
+
+static cornu_status stacked_declare(layer *l, layer_call *call)
+{
+    const stacked_cells *s = l->config;
+    shape features = call->in[0];
+    if (!l->around || l->around->kind != &layer_RNN)
+        return status_fail(CORNU_INVALID, "found cells by themselves; expected them within RNN: "
+                                          "{RNN: {cell: {StackedRNNCells: {cells: [...]}}}}");
+    for (int i = 0; i < s->cells.count; i++) {
+        if (!is_cell(s->cells.item[i]))
+            return status_fail(CORNU_INVALID,
+                               "cells: found %s; expected SimpleRNNCell, LSTMCell or GRUCell",
+                               s->cells.item[i]->kind->name);
+        TRY(layer_declare_inner(s->cells.item[i], call, &features, &features));
+    }
+    call->out = features;
     return CORNU_OK;
 }
 
 /* x with one mask of a sample's features for all of its steps, as Keras drops them. */
 static cornu_status dropped(step_builder *b, tensor_ref x, double rate, tensor_ref *y)
 {
-    tensor_ref ones, mask;
+    const bool together[SHAPE_MAX] = {true};
+    tensor_ref mask;
+    TRY(emit_dropout_mask(b, x, rate, together, &mask));
     *y = x;
-    if (!(rate > 0))
-        return CORNU_OK;
-    TRY(emit_slice(b, x, 1, 0, 1, 1, &ones));
-    TRY(emit_scale(b, ones, 0, 1, &ones));
-    TRY(emit_dropout(b, ones, rate, &mask));
-    return mask == ones ? CORNU_OK : emit_binary(b, BINARY_MULTIPLY, x, mask, y);
+    return mask == NO_TENSOR ? CORNU_OK : emit_binary(b, BINARY_MULTIPLY, x, mask, y);
 }
 
-static cornu_status rnn_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+/* The order of steps: of those of x, and of those of y. */
+typedef struct step_order {
+    bool from_last, to_last;
+} step_order;
+
+/* All steps of one cell. */
+static cornu_status emit_cell(const layer *l, step_builder *b, tensor_ref x, step_order order,
+                              tensor_ref *y)
 {
     const rnn_config *c = l->config;
     const recurrence r = {.cell = cell_of(l),
                           .act = c->activation,
                           .gate = c->recurrent_activation,
-                          .from_last = c->go_backwards};
+                          .from_last = order.from_last,
+                          .to_last = order.to_last};
     tensor_ref bias = c->use_bias ? emit_weight(b, 2) : NO_TENSOR, of_state = NO_TENSOR, z;
     if (c->use_bias && r.cell == CELL_GRU_AFTER) {
         TRY(emit_weight_row(b, bias, 1, &of_state));
         TRY(emit_weight_row(b, bias, 0, &bias));
     }
-    TRY(dropped(b, x[0], c->dropout, &z));
+    TRY(dropped(b, x, c->dropout, &z));
     TRY(emit_dense(b, z, emit_weight(b, 0), bias, &z));
-    TRY(emit_recurrent(b, z, emit_weight(b, 1), of_state, &r, y));
+    return emit_recurrent(b, z, emit_weight(b, 1), of_state, &r, y);
+}
+
+/* Cells behind each other are layers behind each other: the first reads the steps in their order,
+   the last one writes them. */
+static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, step_order order,
+                               tensor_ref *y)
+{
+    if (l->kind != &layer_StackedRNNCells)
+        return emit_cell(l, b, x, order, y);
+    const stacked_cells *s = l->config;
+    cornu_status status = CORNU_OK;
+    *y = x;
+    for (int i = 0; status == CORNU_OK && i < s->cells.count; i++) {
+        const step_order own = {order.from_last && i == 0,
+                                order.to_last && i == s->cells.count - 1};
+        emit_frame f = {.times = 1};
+        layer_enter(b, s->cells.item[i], &f);
+        status = emit_cell(s->cells.item[i], b, *y, own, y);
+        emit_leave(b);
+    }
+    return status;
+}
+
+/* ---- recurrent layers ---------------------------------------------------------------------- */
+
+#define RNN_STEPS                                                    \
+    OPTION(BOOL, rnn_config, return_sequences, .fallback = "false"), \
+        OPTION_NEUTRAL("return_state", "false"),                     \
+        OPTION(BOOL, rnn_config, go_backwards, .fallback = "false"), \
+        OPTION_NEUTRAL("stateful", "false"), OPTION_NEUTRAL("unroll", "false|true")
+#define RNN_CUDNN OPTION_NEUTRAL("use_cudnn", "\"auto\"|true|false")
+#define RNN_ACTIVITY OPTION_NEUTRAL("activity_regularizer", "null")
+/* Of configurations, of this and older versions. */
+#define RNN_END                                             \
+    OPTION_TOLERATED("zero_output_for_mask", "false|true"), \
+        OPTION_TOLERATED("time_major", "false"), CELL_END
+
+static const config_field simple_rnn_fields[] = {
+    RNN_FIRST,       RNN_INITIALIZERS, RNN_REGULARIZERS,       RNN_ACTIVITY,
+    RNN_CONSTRAINTS, RNN_STEPS,        OPTION_IGNORED("seed"), RNN_END,
+};
+
+static const config_field lstm_fields[] = {
+    RNN_FIRST,        RNN_GATES,    RNN_INITIALIZERS, RNN_UNIT_FORGET,
+    RNN_REGULARIZERS, RNN_ACTIVITY, RNN_CONSTRAINTS,  OPTION_IGNORED("seed"),
+    RNN_STEPS,        RNN_CUDNN,    RNN_END,
+};
+
+static const config_field gru_fields[] = {
+    RNN_FIRST,
+    RNN_GATES,
+    RNN_INITIALIZERS,
+    RNN_REGULARIZERS,
+    RNN_ACTIVITY,
+    RNN_CONSTRAINTS,
+    OPTION_IGNORED("seed"),
+    RNN_STEPS,
+    RNN_RESET_AFTER,
+    RNN_CUDNN,
+    RNN_END,
+};
+
+static const config_field rnn_fields[] = {
+    OPTION(LAYER, rnn_of_cell, cell, .flags = CONFIG_REQUIRED),
+    RNN_STEPS,
+    OPTION_NEUTRAL("zero_output_for_mask", "false|true"),
+    OPTION_TOLERATED("time_major", "false"),
+    OPTIONS_END,
+};
+
+static bool is_recurrent(const layer *l)
+{
+    return l->kind == &layer_SimpleRNN || l->kind == &layer_LSTM || l->kind == &layer_GRU ||
+           l->kind == &layer_RNN;
+}
+
+static cornu_status declare_cells(layer *l, layer_call *call, int64_t features, int64_t *units)
+{
+    const rnn_of_cell *r = l->config;
+    const shape step = {1, {features}};
+    shape out;
+    if (l->kind == &layer_RNN) {
+        layer *cell = r->cell.item[0];
+        if (!is_cell(cell) && cell->kind != &layer_StackedRNNCells)
+            return status_fail(CORNU_INVALID,
+                               "cell: found %s; expected SimpleRNNCell, LSTMCell, GRUCell or "
+                               "StackedRNNCells",
+                               cell->kind->name);
+        TRY(layer_declare_inner(cell, call, &step, &out));
+        *units = out.dim[0];
+        return CORNU_OK;
+    }
+    TRY(declare_weights(l, call, features));
+    for (int i = 0; i < call->weight_count; i++)
+        call->weights[i].part = "cell";
+    *units = ((const rnn_config *)l->config)->units;
+    return CORNU_OK;
+}
+
+static cornu_status rnn_declare(layer *l, layer_call *call)
+{
+    const rnn_config *c = l->config;
+    const shape *in = &call->in[0];
+    int64_t units = 0;
+    TRY(declare_cells(l, call, in->dim[1], &units));
+    call->out = c->return_sequences ? (shape){2, {in->dim[0], units}} : (shape){1, {units}};
+    return CORNU_OK;
+}
+
+/* `to_last`: where all steps are returned, the first one comes last. */
+static cornu_status emit_steps(const layer *l, step_builder *b, tensor_ref x, bool to_last,
+                               tensor_ref *y)
+{
+    const rnn_config *c = l->config;
+    const step_order order = {c->go_backwards, to_last && c->return_sequences};
+    if (l->kind == &layer_RNN) {
+        const layer *cell = ((const rnn_of_cell *)l->config)->cell.item[0];
+        emit_frame f = {.times = 1};
+        layer_enter(b, cell, &f);
+        cornu_status status = emit_cells(cell, b, x, order, y);
+        emit_leave(b);
+        TRY(status);
+    } else {
+        TRY(emit_cell(l, b, x, order, y));
+    }
     if (c->return_sequences)
         return CORNU_OK;
-    const shape all = emit_shape(b, *y), last = {1, {c->units}};
+    const shape all = emit_shape(b, *y), last = {1, {all.dim[1]}};
     TRY(emit_slice(b, *y, 1, all.dim[0] - 1, 1, 1, y));
     return emit_reshape(b, *y, &last, y);
 }
 
-static const char *const rnn_samples[] = {
+static cornu_status rnn_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
+{
+    return emit_steps(l, b, x[0], false, y);
+}
+
+static const char *const simple_rnn_samples[] = {
     "4,3 | {units: 5}",
     "3,2 | {units: 17, return_sequences: true}",
     "3,5 | {units: 4, go_backwards: true, return_sequences: true, use_bias: false}",
@@ -179,18 +362,232 @@ static const char *const gru_samples[] = {
     NULL,
 };
 
-#define RECURRENT(class_name, base, names, table) \
-    const layer_kind layer_##class_name = {       \
-        .name = #class_name,                      \
-        .base_name = base,                        \
-        .config_size = sizeof(rnn_config),        \
-        .fields = names##_fields,                 \
-        .rank = LAYER_SIGNAL,                     \
-        .declare = rnn_declare,                   \
-        .emit = rnn_emit,                         \
-        .samples = table##_samples,               \
+static const char *const rnn_samples[] = {
+    "4,3 | {cell: {LSTMCell: {units: 5}}}",
+    "3,2 | {cell: {SimpleRNNCell: {units: 3}}, return_sequences: true, go_backwards: true}",
+    "3,2 | {cell: {StackedRNNCells: {cells: [{GRUCell: {units: 3}}, {LSTMCell: {units: 2}}]}}, "
+    "go_backwards: true}",
+    NULL,
+};
+
+static const char *const no_samples[] = {NULL}; /* cells stand within RNN alone */
+
+#define RECURRENT(class_name, base, names, size) \
+    const layer_kind layer_##class_name = {      \
+        .name = #class_name,                     \
+        .base_name = base,                       \
+        .config_size = sizeof(size),             \
+        .fields = names##_fields,                \
+        .rank = LAYER_SIGNAL,                    \
+        .declare = rnn_declare,                  \
+        .emit = rnn_emit,                        \
+        .samples = names##_samples,              \
     }
 
-RECURRENT(SimpleRNN, "simple_rnn", simple_rnn, rnn);
-RECURRENT(LSTM, "lstm", lstm, lstm);
-RECURRENT(GRU, "gru", gru, gru);
+RECURRENT(SimpleRNN, "simple_rnn", simple_rnn, rnn_config);
+RECURRENT(LSTM, "lstm", lstm, rnn_config);
+RECURRENT(GRU, "gru", gru, rnn_config);
+RECURRENT(RNN, "rnn", rnn, rnn_of_cell);
+
+#define CELL(class_name, names, size, declares) \
+    const layer_kind layer_##class_name = {     \
+        .name = #class_name,                    \
+        .base_name = #names,                    \
+        .config_size = sizeof(size),            \
+        .fields = names##_fields,               \
+        .declare = declares,                    \
+        .samples = no_samples,                  \
+    }
+
+CELL(SimpleRNNCell, simple_rnn_cell, rnn_config, cell_declare);
+CELL(LSTMCell, lstm_cell, rnn_config, cell_declare);
+CELL(GRUCell, gru_cell, rnn_config, cell_declare);
+CELL(StackedRNNCells, stacked_rnn_cells, stacked_cells, stacked_declare);
+
+/* ---- Bidirectional ------------------------------------------------------------------------- */
+
+typedef struct bidirectional_config {
+    layer_list layer, backward_layer;
+    int merge_mode;
+} bidirectional_config;
+
+enum { MERGE_CONCAT, MERGE_SUM, MERGE_MUL, MERGE_AVE };
+
+static const config_field bidirectional_fields[] = {
+    OPTION(LAYER, bidirectional_config, layer, .flags = CONFIG_REQUIRED, .prefix = "forward_",
+           .place = "forward_layer"),
+    OPTION(CHOICE, bidirectional_config, merge_mode, .fallback = "concat",
+           .choices = "concat|sum|mul|ave"),
+    OPTION_NEUTRAL("weights", "null"),
+    OPTION(LAYER, bidirectional_config, backward_layer, .fallback = "null",
+           .flags = CONFIG_NULLABLE | CONFIG_COPIES, .prefix = "backward_"),
+    OPTIONS_END,
+};
+
+static cornu_status check_directions(const layer *forward, const layer *backward)
+{
+    const rnn_config *f = forward->config, *r = backward->config;
+    if (f->go_backwards == r->go_backwards)
+        return status_fail(
+            CORNU_INVALID,
+            "found layer and backward_layer with go_backwards: %s; expected one with "
+            "false, and one with true",
+            f->go_backwards ? "true" : "false");
+    if (f->return_sequences != r->return_sequences)
+        return status_fail(CORNU_INVALID, "found layer and backward_layer with different "
+                                          "return_sequences; expected the same");
+    return CORNU_OK;
+}
+
+static cornu_status bidirectional_declare(layer *l, layer_call *call)
+{
+    char shown[2][128];
+    const bidirectional_config *c = l->config;
+    layer *forward = c->layer.item[0], *backward = c->backward_layer.item[0];
+    shape first, second;
+    if (!is_recurrent(forward) || !is_recurrent(backward))
+        return status_fail(CORNU_INVALID, "found %s; expected SimpleRNN, LSTM, GRU or RNN",
+                           (is_recurrent(forward) ? backward : forward)->kind->name);
+    if (c->backward_layer.derived)
+        ((rnn_config *)backward->config)->go_backwards = true;
+    TRY(check_directions(forward, backward));
+    if (strcmp(forward->name, backward->name) == 0)
+        return status_fail(CORNU_INVALID, "found two layers called %s; expected different names",
+                           forward->name);
+    TRY(layer_declare_inner(forward, call, call->in, &first));
+    TRY(layer_declare_inner(backward, call, call->in, &second));
+    call->out = first;
+    if (c->merge_mode == MERGE_CONCAT) {
+        call->out.dim[first.rank - 1] += second.dim[first.rank - 1];
+        return CORNU_OK;
+    }
+    if (shape_equal(&first, &second))
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID,
+                       "found outputs %s and %s of both layers; expected the same shape, or "
+                       "merge_mode: concat",
+                       shape_show(&first, false, shown[0]), shape_show(&second, false, shown[1]));
+}
+
+static cornu_status emit_direction(const layer *inner, step_builder *b, tensor_ref x, bool to_last,
+                                   tensor_ref *y)
+{
+    emit_frame f = {.times = 1};
+    layer_enter(b, inner, &f);
+    cornu_status status = emit_steps(inner, b, x, to_last, y);
+    emit_leave(b);
+    return status;
+}
+
+static cornu_status bidirectional_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                       tensor_ref *y)
+{
+    const bidirectional_config *c = l->config;
+    tensor_ref both[2];
+    TRY(emit_direction(c->layer.item[0], b, x[0], false, &both[0]));
+    TRY(emit_direction(c->backward_layer.item[0], b, x[0], true, &both[1]));
+    if (c->merge_mode == MERGE_CONCAT)
+        return emit_concatenate(b, both, 2, emit_shape(b, both[0]).rank, y);
+    TRY(emit_binary(b, c->merge_mode == MERGE_MUL ? BINARY_MULTIPLY : BINARY_ADD, both[0], both[1],
+                    y));
+    return c->merge_mode == MERGE_AVE ? emit_scale(b, *y, 0.5, 0, y) : CORNU_OK;
+}
+
+static const char *const bidirectional_samples[] = {
+    "4,3 | {layer: {LSTM: {units: 3}}}",
+    "3,2 | {layer: {GRU: {units: 3, return_sequences: true}}, merge_mode: mul}",
+    "3,2 | {layer: {SimpleRNN: {units: 3, return_sequences: true}}, merge_mode: ave}",
+    "3,2 | {layer: {LSTM: {units: 3, go_backwards: true}}, backward_layer: {GRU: {units: 3}}, "
+    "merge_mode: sum}",
+    NULL,
+};
+
+const layer_kind layer_Bidirectional = {
+    .name = "Bidirectional",
+    .base_name = "bidirectional",
+    .config_size = sizeof(bidirectional_config),
+    .fields = bidirectional_fields,
+    .rank = LAYER_SIGNAL,
+    .declare = bidirectional_declare,
+    .emit = bidirectional_emit,
+    .samples = bidirectional_samples,
+};
+
+/* ---- TimeDistributed ----------------------------------------------------------------------- */
+
+typedef struct time_distributed_config {
+    layer_list layer;
+} time_distributed_config;
+
+static const config_field time_distributed_fields[] = {
+    OPTION(LAYER, time_distributed_config, layer, .flags = CONFIG_REQUIRED),
+    OPTIONS_END,
+};
+
+/* All steps of all samples are computed together. So nothing can stand within whose steps depend on
+   each other: statistics of a batch, and one draw for a sample. */
+static cornu_status check_steps(const layer *inner)
+{
+    if (strcmp(inner->kind->name, "BatchNormalization") != 0 &&
+        strncmp(inner->kind->name, "Random", 6) != 0)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "found %s; expected a layer that computes a step from that step alone",
+                       inner->kind->name);
+}
+
+static cornu_status time_distributed_declare(layer *l, layer_call *call)
+{
+    char found[128];
+    const time_distributed_config *c = l->config;
+    const shape *in = &call->in[0];
+    shape step = {.rank = in->rank - 1}, out;
+    if (in->rank < 2)
+        return status_fail(CORNU_INVALID,
+                           "found input %s; expected (steps, ...) of 2 dimensions "
+                           "or more",
+                           shape_show(in, false, found));
+    memcpy(step.dim, in->dim + 1, (size_t)step.rank * sizeof *step.dim);
+    TRY(check_steps(c->layer.item[0]));
+    TRY(layer_declare_inner(c->layer.item[0], call, &step, &out));
+    call->out = (shape){.rank = out.rank + 1, .dim = {in->dim[0]}};
+    if (out.rank < SHAPE_MAX)
+        memcpy(call->out.dim + 1, out.dim, (size_t)out.rank * sizeof *out.dim);
+    return CORNU_OK;
+}
+
+static cornu_status time_distributed_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                          tensor_ref *y)
+{
+    const layer *inner = ((const time_distributed_config *)l->config)->layer.item[0];
+    const shape in = emit_shape(b, x[0]), out = emit_output(b);
+    shape step = {.rank = in.rank - 1};
+    emit_frame f = {.times = in.dim[0], .out = {.rank = out.rank - 1}};
+    memcpy(step.dim, in.dim + 1, (size_t)step.rank * sizeof *step.dim);
+    memcpy(f.out.dim, out.dim + 1, (size_t)f.out.rank * sizeof *out.dim);
+    layer_enter(b, inner, &f);
+    cornu_status status = emit_reshape(b, x[0], &step, y);
+    if (status == CORNU_OK)
+        status = inner->kind->emit(inner, b, &(tensor_ref){*y}, y);
+    emit_leave(b);
+    return status == CORNU_OK ? emit_reshape(b, *y, &out, y) : status;
+}
+
+static const char *const time_distributed_samples[] = {
+    "3,4 | {layer: {Dense: {units: 2, activation: tanh}}}",
+    "2,5,4,2 | {layer: {Conv2D: {filters: 3, kernel_size: 2, activation: elu}}}",
+    "2,4,4,2 | {layer: {MaxPooling2D: {}}}",
+    "2,3,2 | {layer: Flatten}",
+    "2,3,2 | {layer: {Bidirectional: {layer: {LSTM: {units: 2}}}}}",
+    NULL,
+};
+
+const layer_kind layer_TimeDistributed = {
+    .name = "TimeDistributed",
+    .base_name = "time_distributed",
+    .config_size = sizeof(time_distributed_config),
+    .fields = time_distributed_fields,
+    .declare = time_distributed_declare,
+    .emit = time_distributed_emit,
+    .samples = time_distributed_samples,
+};

@@ -10,6 +10,12 @@ networks = {
     "lstm upon lstm": [layers.LSTM(6, return_sequences=True), layers.LSTM(5, unit_forget_bias=False), layers.Dense(3, activation="softmax")],
     "gru": [layers.GRU(7, go_backwards=True, return_sequences=True), layers.GRU(4, reset_after=False), layers.Dense(3, activation="softmax")],
     "simple": [layers.SimpleRNN(9, unroll=True), layers.Dense(3, activation="softmax")],
+    "both directions": [layers.Bidirectional(layers.LSTM(5, return_sequences=True)), layers.Bidirectional(
+        layers.GRU(3), merge_mode="sum"), layers.Dense(3, activation="softmax")],
+    "cells": [layers.RNN([layers.LSTMCell(4), layers.GRUCell(3)], return_sequences=True), layers.TimeDistributed(layers.Dense(
+        4, "relu")), layers.Bidirectional(layers.RNN(layers.SimpleRNNCell(3), go_backwards=False),
+                                          backward_layer=layers.LSTM(3, go_backwards=True)), layers.Dense(3, activation="softmax")],
+    "regularized": [layers.LSTM(4, kernel_regularizer="l2", recurrent_constraint="max_norm"), layers.Dense(3, activation="softmax")],
     "options": [layers.LSTM(5, activation="elu", recurrent_activation="hard_sigmoid", use_bias=False, return_sequences=True),
                 layers.GlobalAveragePooling1D(), layers.Dense(3, activation="softmax")],
 }
