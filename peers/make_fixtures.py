@@ -798,6 +798,14 @@ def optimizer_cases():
     yield "constrained_rows", O.Adam(0.05, epsilon=1e-2), {"kernel_constraint": C.UnitNorm(axis=1), "bias_constraint": "unit_norm"}
     yield "constrained_rate", O.SGD(0.1, clipnorm=0.3), {
         "kernel_constraint": C.MinMaxNorm(0.5, 0.9, rate=0.6, axis=[0, 1]), "kernel_regularizer": "l2"}
+    yield "average", O.SGD(0.1, use_ema=True, ema_momentum=0.7)
+    yield "average_overwrites", O.Adam(0.05, epsilon=1e-2, use_ema=True, ema_momentum=0.6, ema_overwrite_frequency=2), {
+        "kernel_constraint": "max_norm"}
+    yield "accumulated", O.SGD(0.1, gradient_accumulation_steps=2)
+    yield "accumulated_nadam", O.Nadam(0.05, epsilon=1e-2, gradient_accumulation_steps=2, clipnorm=0.3, weight_decay=0.1), {
+        "kernel_regularizer": "l2"}
+    yield "accumulated_average", O.SGD(0.1, momentum=0.9, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.5,
+                                       ema_overwrite_frequency=2)
     yield "schedule_step", O.SGD(S.PiecewiseConstantDecay([0, 2], [0.3, 0.2, 0.05]))
     yield "schedule_step_adam", O.Adam(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01]))
     yield "schedule_exponential", O.SGD(S.ExponentialDecay(0.3, 2, 0.5), momentum=0.9)

@@ -45,6 +45,9 @@ CASES = {
     "new": (lambda: [L.Dense(3, activation="softmax")], (5,), lambda: keras.optimizers.Adam(0.01), False, False),
     "nadam": (lambda: [L.Dense(3, activation="softmax")], (5,), lambda: keras.optimizers.Nadam(0.01, epsilon=1e-4), False,
               True),
+    "averages": (lambda: [L.Dense(3, activation="softmax")], (5,),
+                 lambda: keras.optimizers.SGD(0.1, momentum=0.5, use_ema=True, ema_momentum=0.6, gradient_accumulation_steps=3),
+                 False, True),
 }
 
 

@@ -53,8 +53,6 @@ DIFFERENT = {
     "losses.Loss": "the base class, of which no object is made",
     "metrics.Metric": "the same",
     "metrics.BinaryIoU.target_class_ids": "a list, as JSON has it",
-    **{f"optimizers.{o}.ema_momentum": "without effect, as use_ema is not there"
-       for o in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Nadam", "Lion", "Ftrl")},
 }
 # Keras alone runs these as graphs; the others eagerly in two thirds of the time, as short scripts compile more than they
 # compute. Eagerly its optimizer refuses weights that are trained later.

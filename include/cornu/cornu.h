@@ -327,7 +327,8 @@ typedef struct cornu_fit_options {
 } cornu_fit_options;
 
 /* Train; `history` may be NULL. Callbacks may read and write the model's weights, set its
-   learning rate, save it, evaluate it and predict with it. Returns CORNU_STOPPED if should_stop,
+   learning rate, save it, evaluate it and predict with it. With an optimizer's use_ema a run that
+   ends leaves the weights' moving averages as weights. Returns CORNU_STOPPED if should_stop,
    or that of the data, returned true; after at least one step the model file, if requested, has
    then been written, and `resume` continues from it. */
 CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,

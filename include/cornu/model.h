@@ -53,6 +53,15 @@ CORNU_API cornu_status cornu_model_get_weight(const cornu_model *model, int inde
                                               int64_t count);
 CORNU_API cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *values,
                                               int64_t count);
+/* The number of the optimizer's variables, which follow the weights: the three functions above take
+   their indexes, too, in the order of Keras's files. 0 without an optimizer, and where layers were
+   frozen or thawed since it was chosen. */
+CORNU_API int cornu_model_slot_count(const cornu_model *model);
+/* Of an optimizer with use_ema: exchange the trained weights and their moving averages; replace the
+   weights by them, as cornu_fit does when it ends: Keras's finalize_variable_values. May be called
+   within callbacks. CORNU_INVALID before the first step. */
+CORNU_API cornu_status cornu_model_swap_averages(cornu_model *model);
+CORNU_API cornu_status cornu_model_take_averages(cornu_model *model);
 CORNU_API int64_t cornu_model_parameter_count(const cornu_model *model);
 /* Draw new initial weights from `seed`. */
 CORNU_API cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed);

@@ -193,17 +193,14 @@ static PyObject *model_set_trainable(PyObject *object, PyObject *arguments)
     return none_or_fail(status);
 }
 
-/* [(name, shape, trainable, statistic)] */
-static PyObject *model_weights(PyObject *object, PyObject *unused)
+/* [(name, shape, trainable, statistic)] of `count` variables from number `first` on. */
+static PyObject *describe_weights(const cornu_model *m, int first, int count)
 {
-    (void)unused;
-    const cornu_model *m = ((model_object *)object)->model;
-    int count = cornu_model_weight_count(m);
     PyObject *list = PyList_New(count);
     for (int i = 0; list && i < count; i++) {
         cornu_weight_info w = {.size = sizeof w};
         PyObject *row = NULL;
-        cornu_status status = cornu_model_weight_info(m, i, &w);
+        cornu_status status = cornu_model_weight_info(m, first + i, &w);
         if (status == CORNU_OK)
             row = Py_BuildValue("(sNOO)", w.name, shape_tuple(w.shape, w.rank),
                                 w.trainable ? Py_True : Py_False, w.statistic ? Py_True : Py_False);
@@ -213,6 +210,43 @@ static PyObject *model_weights(PyObject *object, PyObject *unused)
             Py_CLEAR(list);
     }
     return list;
+}
+
+static PyObject *model_weights(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const cornu_model *m = ((model_object *)object)->model;
+    return describe_weights(m, 0, cornu_model_weight_count(m));
+}
+
+/* The optimizer's variables, whose numbers follow the weights'. */
+static PyObject *model_optimizer_slots(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const cornu_model *m = ((model_object *)object)->model;
+    return describe_weights(m, cornu_model_weight_count(m), cornu_model_slot_count(m));
+}
+
+static PyObject *change_averages(PyObject *object, cornu_status (*change)(cornu_model *model))
+{
+    model_object *self = (model_object *)object;
+    if (!begin_reading(self))
+        return NULL;
+    cornu_status status = change(self->model);
+    end_work(self);
+    return none_or_fail(status);
+}
+
+static PyObject *model_swap_averages(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return change_averages(object, cornu_model_swap_averages);
+}
+
+static PyObject *model_take_averages(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return change_averages(object, cornu_model_take_averages);
 }
 
 static PyObject *model_weight(model_object *self, PyObject *arguments, bool set)
@@ -408,6 +442,9 @@ static PyMethodDef model_methods[] = {
     {"shapes", model_shapes, METH_NOARGS, NULL},
     {"ends", model_ends, METH_NOARGS, NULL},
     {"weights", model_weights, METH_NOARGS, NULL},
+    {"slots", model_optimizer_slots, METH_NOARGS, NULL},
+    {"swap_averages", model_swap_averages, METH_NOARGS, NULL},
+    {"take_averages", model_take_averages, METH_NOARGS, NULL},
     {"get_weight", model_get_weight, METH_VARARGS, NULL},
     {"set_weight", model_set_weight, METH_VARARGS, NULL},
     {"save", model_save, METH_VARARGS, NULL},

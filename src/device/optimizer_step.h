@@ -46,6 +46,7 @@ static inline optimizer_factors optimizer_nadam_factors(const optimizer *o, floa
 static inline optimizer_factors optimizer_factors_at(const optimizer *o, float learning_rate,
                                                      int64_t iteration)
 {
+    iteration = optimizer_updates_before(o, iteration);
     float t = (float)(iteration + 1);
     float power_1 = powf((float)o->beta_1, t), power_2 = powf((float)o->beta_2, t);
     if (o->id == OPTIMIZER_NADAM)
@@ -53,6 +54,27 @@ static inline optimizer_factors optimizer_factors_at(const optimizer *o, float l
     if (o->id == OPTIMIZER_ADAMAX)
         return (optimizer_factors){.alpha = learning_rate / (1 - power_1)};
     return (optimizer_factors){.alpha = learning_rate * sqrtf(1 - power_2) / (1 - power_1)};
+}
+
+/* The steps of an update; `accumulate` is 0 where each is one. */
+static inline int64_t optimizer_update_steps(int64_t accumulate)
+{
+    return accumulate > 0 ? accumulate : 1;
+}
+
+/* The momentum of the average that AVERAGE `o` keeps, in step `iteration`. */
+static inline float optimizer_average_momentum(const op *o, int64_t iteration)
+{
+    const int64_t steps = optimizer_update_steps(o->a.average.accumulate);
+    return iteration < steps ? 0 : o->a.average.momentum;
+}
+
+/* Do the weights become their averages in that step? */
+static inline bool optimizer_overwrites(const op *o, int64_t iteration)
+{
+    const int64_t steps = optimizer_update_steps(o->a.average.accumulate);
+    const int64_t each = o->a.average.overwrite;
+    return each > 0 && (iteration / steps + 1) % each == 0;
 }
 
 /* The slots of UPDATE `o`. */

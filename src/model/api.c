@@ -313,21 +313,30 @@ int cornu_model_weight_count(const cornu_model *model)
     return model ? model->weight_count : 0;
 }
 
-static cornu_status find_weight(const cornu_model *model, int index, variable **out)
+int cornu_model_slot_count(const cornu_model *model)
+{
+    return model ? model_slot_order(model, NULL) : 0;
+}
+
+/* The number of the variable that is a weight or, after these, one of the optimizer's. */
+static cornu_status find_weight(const cornu_model *model, int index, int *out)
 {
     if (!model)
         return status_fail(CORNU_INVALID, "found no model; expected one");
-    if (index < 0 || index >= model->weight_count)
+    const int count = model->weight_count, slots = cornu_model_slot_count(model);
+    if (index < 0 || index >= count + slots)
         return status_fail(CORNU_NOT_FOUND, "%s: found weight number %d; expected 0 to %d",
-                           model->name, index, model->weight_count - 1);
-    *out = &model->variables[index];
+                           model->name, index, count + slots - 1);
+    *out = index < count ? index : -1;
+    for (int i = count; i <= index; i++)
+        *out = model_next_slot(model, *out);
     return CORNU_OK;
 }
 
 cornu_status cornu_model_weight_info(const cornu_model *model, int index, cornu_weight_info *info)
 {
-    variable *v = NULL;
-    TRY(find_weight(model, index, &v));
+    TRY(find_weight(model, index, &index));
+    const variable *v = &model->variables[index];
     if (!info)
         return status_fail(CORNU_INVALID, "%s: found no place for its description", v->name);
     cornu_weight_info own = {.size = sizeof own,
@@ -352,8 +361,8 @@ static cornu_status check_count(const variable *v, const void *values, int64_t c
 cornu_status cornu_model_get_weight(const cornu_model *model, int index, float *values,
                                     int64_t count)
 {
-    variable *v = NULL;
-    TRY(find_weight(model, index, &v));
+    TRY(find_weight(model, index, &index));
+    const variable *v = &model->variables[index];
     TRY(check_count(v, values, count));
     if (!model->initialized)
         return status_fail(CORNU_INVALID,
@@ -396,8 +405,8 @@ cornu_status cornu_model_initialize(cornu_model *model, uint64_t seed)
 cornu_status cornu_model_set_weight(cornu_model *model, int index, const float *values,
                                     int64_t count)
 {
-    variable *v = NULL;
-    TRY(find_weight(model, index, &v));
+    TRY(find_weight(model, index, &index));
+    variable *v = &model->variables[index];
     TRY(check_count(v, values, count));
     /* The other weights must get values too. */
     if (!model->initialized)

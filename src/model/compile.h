@@ -16,7 +16,10 @@ typedef enum optimizer_id {
     OPTIMIZER_COUNT
 } optimizer_id;
 
-#define OPTIMIZER_SLOTS_MAX 3
+#define OPTIMIZER_SLOTS_MAX 3 /* of a row */
+/* The numbers of the slots that any row may have besides: the weight's moving average (use_ema),
+   and the sum of its gradients since the last update (gradient_accumulation_steps). */
+enum { OPTIMIZER_AVERAGE = OPTIMIZER_SLOTS_MAX, OPTIMIZER_ACCUMULATOR, OPTIMIZER_SLOTS_ALL };
 
 typedef enum schedule_id {
 #define SCHEDULE(id, class_name, name) SCHEDULE_##id,
@@ -49,6 +52,11 @@ typedef struct optimizer {
     double clipvalue;                 /* 0: none */
     double loss_scale_factor; /* 0: none. Keras divides the gradients by it again; in float32 both
                                  cancel, and cornu does neither */
+    bool use_ema;
+    double ema_momentum;
+    int64_t ema_overwrite_frequency; /* the weights become their averages each so many updates; 0:
+                                        at the end of a fit alone */
+    int64_t gradient_accumulation_steps; /* an update each so many steps; 0: each step */
 } optimizer;
 
 typedef struct optimizer_slot {
@@ -58,8 +66,23 @@ typedef struct optimizer_slot {
     int turn; /* Keras's files hold the slots of turn 0 of all weights, then those of turn 1 */
 } optimizer_slot;
 
-/* The slots of the optimizer's row, in its order; returns how many. */
-int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX]);
+/* slots[n]: slot n, of the row in its order and then those that any may have; an unused one is not
+   needed. */
+void optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_ALL]);
+/* Does step `iteration` (from 0) update the weights, or only add its gradients to the others'? */
+static inline bool optimizer_updates_at(const optimizer *o, int64_t iteration)
+{
+    const int64_t steps = o->gradient_accumulation_steps;
+    return steps == 0 || iteration % steps == steps - 1;
+}
+
+/* The number of updates before this step: Keras's `iterations`. */
+static inline int64_t optimizer_updates_before(const optimizer *o, int64_t iteration)
+{
+    const int64_t steps = o->gradient_accumulation_steps;
+    return steps == 0 ? iteration : iteration / steps;
+}
+
 const char *optimizer_name(const optimizer *o); /* Keras's: "adam" */
 /* Must whole gradients be known before anything is updated? */
 bool optimizer_clips_by_norm(const optimizer *o);

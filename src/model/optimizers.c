@@ -259,12 +259,16 @@ json_t *schedule_table(void)
     OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
 #define STRENGTH(field) OPTION(REAL, optimizer, field, .fallback = "0.0", .maximum = INFINITY)
 #define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
-/* Keys of every Keras optimizer; its JSON always has the neutral ones. */
-#define COMMON                                                                                  \
-    POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(clipvalue), POSITIVE_OR_NONE(global_clipnorm), \
-        OPTION_NEUTRAL("use_ema", "false"), OPTION_IGNORED("ema_momentum"),                     \
-        OPTION_NEUTRAL("ema_overwrite_frequency", "null"), POSITIVE_OR_NONE(loss_scale_factor), \
-        OPTION_NEUTRAL("gradient_accumulation_steps", "null"), OPTION_IGNORED("name"),          \
+/* A number of steps; 0 means none. */
+#define COUNT_OR_NONE(field, least)                                                               \
+    OPTION(INT, optimizer, field, .fallback = "null", .flags = CONFIG_NULLABLE, .minimum = least, \
+           .maximum = INT32_MAX)
+/* Keys of every Keras optimizer. */
+#define COMMON                                                                                    \
+    POSITIVE_OR_NONE(clipnorm), POSITIVE_OR_NONE(clipvalue), POSITIVE_OR_NONE(global_clipnorm),   \
+        SWITCH(use_ema), OPTION(REAL, optimizer, ema_momentum, .fallback = "0.99", .maximum = 1), \
+        COUNT_OR_NONE(ema_overwrite_frequency, 1), POSITIVE_OR_NONE(loss_scale_factor),           \
+        COUNT_OR_NONE(gradient_accumulation_steps, 2), OPTION_IGNORED("name"),                    \
         OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer"), OPTIONS_END
 
 #define OPTIMIZER(id, class_name, name, rule, rate, slots, ...) \
@@ -284,29 +288,38 @@ static const optimizer_kind optimizer_kinds[] = {
 #include "model/optimizers.def"
 };
 
-int optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_MAX])
+/* Keras's files have the averages first, then the sums, then the row's own slots. */
+enum { TURN_AVERAGES, TURN_SUMS, TURN_ROW };
+_Static_assert(TURN_ROW + OPTIMIZER_SLOTS_MAX <= OPTIMIZER_SLOTS_ALL, "as many turns as slots");
+
+void optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_ALL])
 {
+    memset(slots, 0, OPTIMIZER_SLOTS_ALL * sizeof *slots);
+    slots[OPTIMIZER_AVERAGE] =
+        (optimizer_slot){.name = "average", .needed = o->use_ema, .turn = TURN_AVERAGES};
+    slots[OPTIMIZER_ACCUMULATOR] = (optimizer_slot){.name = "gradient_accumulator",
+                                                    .needed = o->gradient_accumulation_steps > 0,
+                                                    .turn = TURN_SUMS};
     switch (o->id) {
 #define SLOTS(...)  \
     {               \
         __VA_ARGS__ \
     }
-#define SLOT(name, needed, initial, turn) \
-    {                                     \
-        name, needed, initial, turn       \
+#define SLOT(name, needed, initial, turn)      \
+    {                                          \
+        name, needed, initial, TURN_ROW + turn \
     }
 #define OPTIMIZER(id, class_name, name, rule, rate, slots_, ...)              \
     case OPTIMIZER_##id: {                                                    \
         const optimizer_slot row[] = slots_;                                  \
         _Static_assert(sizeof row <= OPTIMIZER_SLOTS_MAX * sizeof *row, #id); \
         memcpy(slots, row, sizeof row);                                       \
-        return (int)(sizeof row / sizeof *row);                               \
+        break;                                                                \
     }
 #include "model/optimizers.def"
     case OPTIMIZER_COUNT:
         break;
     }
-    return 0;
 }
 
 /* ---- reading and writing optimizers ----------------------------------------------------- */

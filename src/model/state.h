@@ -61,6 +61,13 @@ cornu_status model_allocate(cornu_model *m);
 cornu_status model_start_slots(cornu_model *m);
 /* Room for m->training.best_weights, where there is none yet. */
 cornu_status model_start_best_weights(cornu_model *m);
+/* The optimizer's variables of weights that are trainable now, in the order of Keras's files, into
+   `order` (room for all, or NULL); returns how many. 0 where it has none for some of them. */
+int model_slot_order(const cornu_model *m, int *order);
+/* The one after number `before` (-1: the first); -1: none. */
+int model_next_slot(const cornu_model *m, int before);
+/* The averages of trained weights become the weights themselves. */
+cornu_status model_keep_as_averages(cornu_model *m);
 variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */
 
 /* ---- training --------------------------------------------------------------------------- */

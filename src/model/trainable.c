@@ -28,10 +28,10 @@ static cornu_status add_slot(cornu_model *m, int of, int number, const optimizer
 
 static cornu_status add_slots(cornu_model *m)
 {
-    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
-    int count = optimizer_slots(&m->optimizer, slots);
+    optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
+    optimizer_slots(&m->optimizer, slots);
     for (int i = 0; i < m->weight_count; i++)
-        for (int j = 0; j < count && m->variables[i].trained; j++)
+        for (int j = 0; j < OPTIMIZER_SLOTS_ALL && m->variables[i].trained; j++)
             if (slots[j].needed)
                 TRY(add_slot(m, i, j, &slots[j]));
     return CORNU_OK;
@@ -91,6 +91,31 @@ done:
     }
     free(old);
     return status;
+}
+
+int model_next_slot(const cornu_model *m, int before)
+{
+    optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
+    optimizer_slots(&m->optimizer, slots);
+    int turn = before < 0 ? 0 : slots[m->variables[before].slot].turn;
+    int i = before < 0 ? m->weight_count : before + 1;
+    for (; m->compiled && model_slots_fit(m) && turn < OPTIMIZER_SLOTS_ALL; turn++) {
+        for (; i < m->variable_count; i++)
+            if (slots[m->variables[i].slot].turn == turn &&
+                m->variables[m->variables[i].of].trainable)
+                return i;
+        i = m->weight_count;
+    }
+    return -1;
+}
+
+int model_slot_order(const cornu_model *m, int *order)
+{
+    int count = 0;
+    for (int i = -1; (i = model_next_slot(m, i)) >= 0; count++)
+        if (order)
+            order[count] = i;
+    return count;
 }
 
 /* ---- flags ------------------------------------------------------------------------------ */

@@ -113,8 +113,7 @@ ranks_numbers distribution_weights(const distribution *d)
 static int operations_before_updates(const plan *p)
 {
     int count = 0;
-    while (count < p->op_count && p->ops[count].kind != OP_UPDATE &&
-           p->ops[count].kind != OP_SQUARE_SUM)
+    while (count < p->op_count && !op_is_of_step(p->ops[count].kind))
         count++;
     return count;
 }

@@ -406,9 +406,24 @@ static cornu_status back(step_builder *b, const op *f)
 
 /* ---- updates ----------------------------------------------------------------------------- */
 
-/* One UPDATE per trained variable. Without clipping by norm it follows immediately after the last
-   use of its variable and gradient, in the backward pass of the variable's first reader, which
-   keeps both in cache and frees the gradient's memory early. A norm needs whole gradients first. */
+/* One UPDATE per trained variable. It follows immediately after the last use of its variable and
+   gradient, in the backward pass of the variable's first reader, which keeps both in cache and
+   frees the gradient's memory early. It waits for the plan's end where a norm needs whole gradients
+   first, or where gradients of several steps are added. */
+
+static bool updates_wait(const cornu_model *m)
+{
+    return optimizer_clips_by_norm(&m->optimizer) || m->optimizer.gradient_accumulation_steps > 0;
+}
+
+/* The variable that is this slot of a weight; -1: none. */
+static int slot_of(const cornu_model *m, int number, int slot)
+{
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        if (m->variables[i].is_slot && m->variables[i].of == number && m->variables[i].slot == slot)
+            return i;
+    return -1;
+}
 
 /* The norms by which a step's updates clip. */
 typedef struct norms {
@@ -417,35 +432,29 @@ typedef struct norms {
 } norms;
 
 /* Make the operation that updates a variable; the caller sets its input 1, the gradient. */
-static cornu_status update_of(const step_builder *b, int number, op *out)
+static op update_of(const step_builder *b, int number)
 {
     const cornu_model *m = b->plan->model;
     op o = op_new(OP_UPDATE);
     o.in[0] = o.out[0] = number;
-    for (int i = m->weight_count; i < m->variable_count; i++) {
-        const variable *v = &m->variables[i];
-        if (!v->is_slot || v->of != number)
-            continue;
-        if (v->slot < 0 || v->slot >= OPTIMIZER_SLOTS_MAX)
-            return status_fail(CORNU_INTERNAL, "%s: found slot %d; expected 0 to %d", v->name,
-                               v->slot, OPTIMIZER_SLOTS_MAX - 1);
-        o.in[2 + v->slot] = o.out[1 + v->slot] = i;
+    for (int i = 0; i < OPTIMIZER_SLOTS_MAX; i++) {
+        const int slot = slot_of(m, number, i);
+        if (slot >= 0)
+            o.in[2 + i] = o.out[1 + i] = slot;
     }
     o.a.update.optimizer = m->optimizer;
     o.a.update.norm_slot = -1;
     o.a.update.penalty = builder_penalty(b, number);
-    *out = o;
-    return CORNU_OK;
+    return o;
 }
 
 static cornu_status add_update(step_builder *b, int number, const norms *n)
 {
     const cornu_model *m = b->plan->model;
     int slot = 0;
-    op o;
+    op o = update_of(b, number);
     for (int i = 0; i < number; i++)
         slot += b->notes[i].gradient != NO_TENSOR;
-    TRY(update_of(b, number, &o));
     o.in[1] = b->notes[number].gradient;
     o.in[5] = n->sums;
     o.a.update.norm_slot = m->optimizer.clipnorm > 0 ? slot : -1;
@@ -463,12 +472,12 @@ static cornu_status add_all(step_builder *b, const norms *n)
 
 static const norms no_norms = {.sums = NO_TENSOR};
 
-/* Append the updates of the variables of which operation `f`, number `number`, is the first reader.
-   With clipping by norm this appends nothing: build_clipped_updates then does it at the end. */
+/* Append the updates of the variables of which operation `f`, number `number`, is the first reader;
+   nothing where build_waiting_updates does it at the end. */
 static cornu_status build_updates(step_builder *b, const op *f, int number)
 {
     const cornu_model *m = b->plan->model;
-    if (b->plan->scope == SCOPE_GRADIENTS || optimizer_clips_by_norm(&m->optimizer))
+    if (b->plan->scope == SCOPE_GRADIENTS || updates_wait(m))
         return CORNU_OK;
     for (int i = 0; i < OP_INPUTS_MAX; i++) {
         tensor_ref w = f->in[i];
@@ -482,8 +491,6 @@ static cornu_status build_updates(step_builder *b, const op *f, int number)
 static cornu_status build_clipped_updates(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
-    if (b->plan->scope == SCOPE_GRADIENTS || !optimizer_clips_by_norm(&m->optimizer))
-        return CORNU_OK;
     shape s = {.rank = 1};
     for (int i = 0; i < m->weight_count; i++)
         s.dim[0] += b->notes[i].gradient != NO_TENSOR;
@@ -507,9 +514,53 @@ static cornu_status build_clipped_updates(step_builder *b)
     return add_all(b, &n);
 }
 
-/* ---- constraints -------------------------------------------------------------------------- */
+/* Append what adds the gradients of several steps. */
+static cornu_status build_accumulation(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->weight_count && m->optimizer.gradient_accumulation_steps > 0; i++) {
+        if (b->notes[i].gradient == NO_TENSOR)
+            continue;
+        op o = op_new(OP_ACCUMULATE);
+        o.in[0] = o.out[0] = b->notes[i].gradient;
+        o.in[1] = o.out[1] = slot_of(m, i, OPTIMIZER_ACCUMULATOR);
+        o.a.accumulate = m->optimizer.gradient_accumulation_steps;
+        TRY(builder_add(b, &o, m->variables[i].name));
+    }
+    return CORNU_OK;
+}
 
-/* Append, after all updates, what keeps the updated variables to their constraints. */
+static cornu_status build_waiting_updates(step_builder *b)
+{
+    TRY(build_accumulation(b));
+    if (optimizer_clips_by_norm(&b->plan->model->optimizer))
+        return build_clipped_updates(b);
+    return add_all(b, &no_norms);
+}
+
+/* ---- after the updates -------------------------------------------------------------------- */
+
+/* Append what keeps the variables' averages: of all that have one, as in Keras, also of those that
+   no loss depends on. */
+static cornu_status build_averages(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->weight_count && b->plan->scope != SCOPE_GRADIENTS; i++) {
+        const int average = slot_of(m, i, OPTIMIZER_AVERAGE);
+        if (average < 0)
+            continue;
+        op o = op_new(OP_AVERAGE);
+        o.in[0] = o.out[0] = i;
+        o.in[1] = o.out[1] = average;
+        o.a.average.momentum = (float)m->optimizer.ema_momentum;
+        o.a.average.accumulate = m->optimizer.gradient_accumulation_steps;
+        o.a.average.overwrite = m->optimizer.ema_overwrite_frequency;
+        TRY(builder_add(b, &o, m->variables[i].name));
+    }
+    return CORNU_OK;
+}
+
+/* Append what keeps the updated variables to their constraints. */
 static cornu_status build_constraints(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
@@ -563,7 +614,9 @@ cornu_status build_backward(step_builder *b, int forward_count)
     if (b->options->keep_input_gradient)
         TRY(gradient_of(b, b->plan->input, &b->plan->input_gradient));
     TRY(check_reached(b));
-    TRY(build_clipped_updates(b));
+    if (b->plan->scope != SCOPE_GRADIENTS && updates_wait(b->plan->model))
+        TRY(build_waiting_updates(b));
+    TRY(build_averages(b));
     return build_constraints(b);
 }
 
@@ -575,6 +628,7 @@ cornu_status build_only_updates(step_builder *b)
         if (b->notes[i].needs_gradient)
             TRY(builder_gradient(b, i, &gradient));
     }
-    TRY(optimizer_clips_by_norm(&m->optimizer) ? build_clipped_updates(b) : add_all(b, &no_norms));
+    TRY(build_waiting_updates(b));
+    TRY(build_averages(b));
     return build_constraints(b);
 }

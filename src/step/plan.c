@@ -78,7 +78,7 @@ int plan_operations_to(const plan *p, tensor_ref t)
 {
     tensor_ref wanted = plan_root(p, t);
     for (int i = p->op_count; i > 0; i--)
-        for (int k = 0; k < OP_OUTPUTS_MAX; k++) {
+        for (int k = 0; k < OP_OUTPUTS_MAX && !op_is_of_step(p->ops[i - 1].kind); k++) {
             tensor_ref out = p->ops[i - 1].out[k];
             if (out != NO_TENSOR && plan_root(p, out) == wanted)
                 return i;

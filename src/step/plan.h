@@ -143,6 +143,12 @@ typedef union op_attributes {
         tally_spec what;
         int table; /* the first of its numbers in step_results' tables */
     } tally;
+    int64_t accumulate; /* ACCUMULATE: steps of an update */
+    struct {
+        float momentum;
+        int64_t accumulate; /* steps of an update; 0: each is one */
+        int64_t overwrite;  /* 0: never */
+    } average;
     struct {
         bool non_neg; /* or by norms: */
         float least, most, rate;
@@ -192,7 +198,8 @@ static inline float loss_row_factor(const op *o, int64_t rows)
 /* Does the optimizer's step on a variable do this? */
 static inline bool op_is_of_step(op_kind kind)
 {
-    return kind == OP_UPDATE || kind == OP_CONSTRAIN;
+    return kind == OP_ACCUMULATE || kind == OP_SQUARE_SUM || kind == OP_UPDATE ||
+           kind == OP_AVERAGE || kind == OP_CONSTRAIN;
 }
 
 /* INSERT into a new tensor, whose other elements become 0. */

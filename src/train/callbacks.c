@@ -67,6 +67,10 @@ static callback_function *function_of(const callback_kind *kind, callback_event 
         return kind->on_epoch_begin;
     case CALLBACK_STEP_END:
         return kind->on_step_end;
+    case CALLBACK_EVALUATION_BEGIN:
+        return kind->on_evaluation_begin;
+    case CALLBACK_EVALUATION_END:
+        return kind->on_evaluation_end;
     case CALLBACK_EPOCH_END:
         return kind->after_the_epoch ? NULL : kind->on_epoch_end;
     case CALLBACK_AFTER_EPOCH:

@@ -65,6 +65,9 @@ typedef struct callback_kind {
     cornu_status (*on_fit_begin)(void *self, fit_state *f);
     cornu_status (*on_epoch_begin)(void *self, fit_state *f);
     cornu_status (*on_step_end)(void *self, fit_state *f);
+    /* Before and after the validation of an epoch; after it also where it was stopped. */
+    cornu_status (*on_evaluation_begin)(void *self, fit_state *f);
+    cornu_status (*on_evaluation_end)(void *self, fit_state *f);
     cornu_status (*on_epoch_end)(void *self, fit_state *f);
     /* When training ends of itself; not when it is stopped or fails. */
     cornu_status (*on_fit_end)(void *self, fit_state *f);
@@ -116,6 +119,8 @@ typedef enum callback_event {
     CALLBACK_FIT_BEGIN,
     CALLBACK_EPOCH_BEGIN,
     CALLBACK_STEP_END,
+    CALLBACK_EVALUATION_BEGIN,
+    CALLBACK_EVALUATION_END,
     CALLBACK_EPOCH_END,   /* callbacks that do not write the model */
     CALLBACK_AFTER_EPOCH, /* callbacks that write it */
     CALLBACK_FIT_END

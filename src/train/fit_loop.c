@@ -460,6 +460,17 @@ static void begin_progress(fit_run *run)
     o->on_epoch_begin(o->user, &progress);
 }
 
+/* What callbacks did for the validation is undone also where it was stopped. */
+static cornu_status validate(fit_run *run)
+{
+    TRY(callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_BEGIN, &run->state));
+    cornu_status status =
+        session_evaluate(run->state.session, &run->validation, &run->validation_scores);
+    if (status == CORNU_OK || status == CORNU_STOPPED)
+        TRY(callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_END, &run->state));
+    return status;
+}
+
 static cornu_status run_epoch(fit_run *run)
 {
     run->state.epoch = run->state.model->training.position.epoch;
@@ -480,8 +491,7 @@ static cornu_status run_epoch(fit_run *run)
     run->state.not_validated = !run->validates_now;
     if (run->validates_now) {
         double begin = clock_seconds();
-        cornu_status status =
-            session_evaluate(run->state.session, &run->validation, &run->validation_scores);
+        cornu_status status = validate(run);
         if (status == CORNU_STOPPED)
             return stop(run);
         TRY(status);
@@ -504,6 +514,17 @@ static cornu_status stop_between(fit_run *run)
     return fail_stopped(run, path);
 }
 
+/* A fit that ends leaves the averages of an optimizer with use_ema as the weights. */
+static cornu_status take_averages(fit_run *run)
+{
+    cornu_model *m = run->state.model;
+    if (!m->optimizer.use_ema || m->training.position.iterations == 0)
+        return CORNU_OK;
+    run->state.changed = true;
+    run->state.pulled = false;
+    return cornu_model_take_averages(m);
+}
+
 cornu_status fit_loop(fit_run *run)
 {
     const position *p = &run->state.model->training.position;
@@ -521,6 +542,7 @@ cornu_status fit_loop(fit_run *run)
         went_on = true;
     }
     run->state.changed = false;
+    TRY(take_averages(run));
     if (went_on)
         TRY(callbacks_run(run->state.callbacks, CALLBACK_FIT_END, &run->state));
     if (!run->saved || run->state.changed)

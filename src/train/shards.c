@@ -103,9 +103,17 @@ static cornu_status new_results(shards *h)
     return results_new(m, &h->shown);
 }
 
-/* Norms need whole weights, of which a rank then has a slice. */
-static cornu_status check_constraints(const cornu_model *m, const shards_options *o)
+/* Norms need whole weights, of which a rank then has a slice; sums and averages would have to be
+   gathered, too. */
+static cornu_status check_slices(const cornu_model *m, const shards_options *o)
 {
+    const optimizer *by = &m->optimizer;
+    if (o->divides && (by->use_ema || by->gradient_accumulation_steps > 0))
+        return status_fail(
+            CORNU_UNSUPPORTED,
+            "shard-optimizer: found %s; expected none, or ranks that each update all "
+            "weights",
+            by->use_ema ? "use_ema" : "gradient_accumulation_steps");
     for (int i = 0; o->divides && i < m->weight_count; i++)
         if (m->variables[i].constraint.kind != CONSTRAINT_NONE)
             return status_fail(CORNU_UNSUPPORTED,
@@ -121,7 +129,7 @@ cornu_status shards_open(session *s, const shards_options *o, shards **out)
     if (o->count <= 1)
         return CORNU_OK;
     TRY(check_reductions(session_model(s)));
-    TRY(check_constraints(session_model(s), o));
+    TRY(check_slices(session_model(s), o));
     TRY(shards_check(o->count, o->count, o->ranks));
     shards *h;
     TRY(memory_new(1, sizeof *h, "shards", &h));

@@ -68,7 +68,7 @@ static const char *with_ending(const char *name, const char *ending)
 }
 
 static const char *const cases[] = {"conv",   "chain",  "schedule", "new",
-                                    "nested", "towers", "nadam"};
+                                    "nested", "towers", "nadam",    "averages"};
 static const char *const endings[] = {".keras", ".h5"};
 enum { CASES = sizeof cases / sizeof *cases, ENDINGS = sizeof endings / sizeof *endings };
 

@@ -48,7 +48,7 @@ static void slots_are_those_that_the_options_need(void **state)
     static const struct {
         const char *form;
         int count;
-        const char *names[3];
+        const char *names[4];
     } cases[] = {
         {"sgd", 0, {0}},
         {"{sgd: {momentum: 0.9}}", 1, {"momentum"}},
@@ -65,12 +65,16 @@ static void slots_are_those_that_the_options_need(void **state)
         {"nadam", 2, {"momentum", "velocity"}},
         {"lion", 1, {"momentum"}},
         {"ftrl", 2, {"accumulator", "linear"}},
+        {"{adam: {use_ema: true, gradient_accumulation_steps: 2}}",
+         4,
+         {"momentum", "velocity", "average", "gradient_accumulator"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
+        optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
         optimizer o = read_optimizer(cases[i].form);
-        int in_row = optimizer_slots(&o, slots), needed = 0;
-        for (int j = 0; j < in_row; j++)
+        int needed = 0;
+        optimizer_slots(&o, slots);
+        for (int j = 0; j < OPTIMIZER_SLOTS_ALL; j++)
             if (slots[j].needed)
                 assert_string_equal(slots[j].name, cases[i].names[needed++]);
         assert_int_equal(needed, cases[i].count);

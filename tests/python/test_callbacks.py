@@ -101,7 +101,6 @@ def test_checkpoints_in_other_formats_are_refused_when_made(path):
     (TypeError, "schedule", lambda: callbacks.LearningRateScheduler(0.1)),
     (ValueError, "Empty `backup_dir`", lambda: callbacks.BackupAndRestore("")),
     (ValueError, "save_freq: found 0", lambda: callbacks.BackupAndRestore("b", save_freq=0)),
-    (NotImplementedError, "averages", lambda: callbacks.SwapEMAWeights),
     (NotImplementedError, "outside of fit", lambda: callbacks.CallbackList([callbacks.EarlyStopping()])),
     (TypeError, "Callback", lambda: callbacks.CallbackList([print])),
 ])

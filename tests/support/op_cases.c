@@ -718,12 +718,12 @@ static void add_constraints(void)
 
 static void add_update(int64_t count, const optimizer *o, const char *more)
 {
-    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
-    int in_row = optimizer_slots(o, slots);
+    optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
+    optimizer_slots(o, slots);
     shape s = shape1(count);
     op_case *c = add(OP_UPDATE);
     c->in[0] = c->in[1] = c->out[0] = s;
-    for (int i = 0; i < in_row; i++)
+    for (int i = 0; i < OPTIMIZER_SLOTS_MAX; i++)
         if (slots[i].needed)
             c->in[2 + i] = c->out[1 + i] = s;
     if (o->clipnorm > 0 || o->global_clipnorm > 0)
@@ -736,6 +736,35 @@ static void add_update(int64_t count, const optimizer *o, const char *more)
     penalized.a.update.penalty = (penalty){0.3f, 0.2f};
     label(&penalized, "penalized");
     *add(OP_UPDATE) = penalized;
+}
+
+/* The tests' step is the fourth. */
+static void add_averages(int64_t count)
+{
+    static const struct {
+        const char *name;
+        int64_t steps;
+    } sums[] = {{"a step", 3}, {"the last", 4}};
+    static const struct {
+        const char *name;
+        int64_t steps, overwrite;
+    } averages[] = {
+        {"each step", 0, 0}, {"overwrites", 2, 2}, {"overwrites later", 0, 3}, {"begins", 4, 2}};
+    const shape s = shape1(count);
+    for (int i = 0; i < 2; i++) {
+        op_case *c = add(OP_ACCUMULATE);
+        c->in[0] = c->in[1] = c->out[0] = c->out[1] = s;
+        c->a.accumulate = sums[i].steps;
+        label(c, sums[i].name);
+    }
+    for (int i = 0; i < 4; i++) {
+        op_case *c = add(OP_AVERAGE);
+        c->in[0] = c->in[1] = c->out[0] = c->out[1] = s;
+        c->a.average.momentum = 0.9f;
+        c->a.average.accumulate = averages[i].steps;
+        c->a.average.overwrite = averages[i].overwrite;
+        label(c, averages[i].name);
+    }
 }
 
 /* Every optimizer with every set of its options that chooses slots: each form of each rule. */
@@ -782,6 +811,12 @@ static void add_updates(int64_t count)
     optimizer rmsprop = {.id = OPTIMIZER_RMSPROP, .rho = 0.9, .epsilon = 1e-7}, centered = rmsprop;
     centered.centered = true;
     centered.momentum = 0.5;
+    optimizer waits = adam, accumulates = momentum;
+    waits.gradient_accumulation_steps = 3;
+    accumulates.gradient_accumulation_steps = 2;
+    accumulates.clipnorm = 0.5;
+    add_update(count, &waits, "adam, not in this step");
+    add_update(count, &accumulates, "sgd, momentum, the last of two steps");
     add_update(count, &sgd, "sgd");
     add_update(count, &momentum, "sgd, momentum");
     add_update(count, &nesterov, "sgd, nesterov");
@@ -912,6 +947,8 @@ const op_case *op_cases(int *count)
         add_losses(&(shape){3, {4, 5, 7}});
         add_tallies(&(shape){3, {4, 5, 7}});
         add_constraints();
+        add_averages(3);
+        add_averages(40001);
         add_updates(1);
         add_updates(37);
         add_updates(40000);

@@ -110,6 +110,21 @@ static void compare(const char *layers, const char *compile, const char *fit, in
     cornu_data_close(data);
 }
 
+/* Sums of gradients over an epoch's end, averages that take the weights' place now and then, and at
+   the end of epochs. */
+static void sums_and_averages_go_on(void **state)
+{
+    (void)state;
+    const char *compile =
+        "{optimizer: {adam: {learning_rate: 0.02, gradient_accumulation_steps: 3, use_ema: true, "
+        "ema_momentum: 0.8, ema_overwrite_frequency: 4}}, loss: sparse_categorical_crossentropy}";
+    const char *fit = "{epochs: 4, batch_size: 16, validation: test, callbacks: "
+                      "[{swap_ema_weights: {swap_on_epoch: true}}]}";
+    for (int stop = 1; stop <= 2 * STEPS + 1; stop += 3)
+        compare(LAYERS, compile, fit, stop, 4,
+                (cornu_fit_options){.size = sizeof(cornu_fit_options)});
+}
+
 static void resume_in_mid_epoch_gives_the_same_weights(void **state)
 {
     (void)state;
@@ -499,6 +514,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
         TEST(resume_in_mid_epoch_gives_the_same_weights),
+        TEST(sums_and_averages_go_on),
         TEST(resume_after_every_step_gives_the_same_weights),
         TEST(resume_continues_the_step_log),
         TEST(resume_holds_for_other_optimizers_and_splits),

@@ -78,6 +78,8 @@ static void shards_train_as_the_whole_batch_does(void **state)
         COMPILE("{sgd: {learning_rate: 0.1, momentum: 0.9}}"),
         COMPILE("{sgd: {learning_rate: 0.1, clipnorm: 0.05}}"),
         COMPILE("{adam: {learning_rate: 0.01, global_clipnorm: 0.1}}"),
+        COMPILE("{sgd: {learning_rate: 0.1, momentum: 0.9, gradient_accumulation_steps: 2, "
+                "use_ema: true, ema_momentum: 0.7, ema_overwrite_frequency: 3}}"),
     };
     for (int d = 0; net_device(d); d++)
         for (size_t c = 0; c < sizeof compiles / sizeof *compiles; c++) {

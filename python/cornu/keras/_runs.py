@@ -27,7 +27,8 @@ class TestRun:
 
     def __init__(self, model, progress: Progress, callbacks: list, kind: str):
         self.progress, self.kind, self.done = progress, kind, 0
-        self.callbacks = [c for c in callbacks if not isinstance(c, callbacks_module._Native)]
+        self.callbacks = [c for c in callbacks if not isinstance(c, callbacks_module._Native)
+                          or isinstance(c, callbacks_module.SwapEMAWeights)]
         for callback in self.callbacks:
             callback.set_model(model)
 
@@ -106,6 +107,7 @@ class FitRun:
         work()
         if self.ended:
             self.on_epoch(*self.ended)
+            self.model.optimizer.finalize_variable_values(self.model.trainable_weights)
         self._all("on_train_end", {})
         return self.history
 

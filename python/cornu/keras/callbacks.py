@@ -481,6 +481,25 @@ class TensorBoard(_Native):
                          confusion_matrix=bool(confusion_matrix), hyperparameters=bool(hyperparameters))
 
 
+class SwapEMAWeights(_Native):
+    """Evaluation and prediction see the averages of an optimizer with use_ema as the model's weights; with swap_on_epoch the
+    end of an epoch does, too, so that ModelCheckpoint saves them. After a prediction the weights are those before it (Keras 3.15
+    leaves the averages)."""
+
+    _name = "swap_ema_weights"
+
+    def __init__(self, swap_on_epoch=False):
+        super().__init__(0, swap_on_epoch=bool(swap_on_epoch))
+
+    def _swap(self, logs=None) -> None:
+        """The averages become the weights, and the weights the averages: outside of fit."""
+        if not self.model.optimizer.use_ema:
+            raise ValueError("SwapEMAWeights must be used when `use_ema=True` is set on the optimizer. Received: use_ema=False")
+        self.model._model.swap_averages()
+
+    on_test_begin = on_test_end = on_predict_begin = on_predict_end = _swap
+
+
 class BackupAndRestore(Callback):
     """A backup of the whole model in a folder, after each epoch or every save_freq steps, from which a fit that was interrupted
     goes on: with the first epoch that was not complete. It is deleted when the fit ends, unless delete_checkpoint=False."""
@@ -579,9 +598,8 @@ class RemoteMonitor(Callback):
 
 __all__ = ["BackupAndRestore", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
            "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "RemoteMonitor", "TensorBoard",
-           "TerminateOnNaN"]
+           "SwapEMAWeights", "TerminateOnNaN"]
 
 __getattr__ = missing("cornu.keras.callbacks", __all__, _keras_names.callbacks, instead={
     "OrbaxCheckpoint": "ModelCheckpoint writes .keras and .safetensors files",
-    "SwapEMAWeights": "no optimizer here averages weights",
 })

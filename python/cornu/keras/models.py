@@ -232,8 +232,7 @@ class Model(GraphNetwork):
         if loss is None:
             raise ValueError(f"compile: found no loss; cornu has {', '.join(r['name'] for r in TABLES['losses'])}")
         several = self.built and len(self.outputs) > 1
-        self.optimizer = optimizers_module.get(optimizer)
-        self.optimizer._trains = weakref.ref(self)
+        self._train_by(optimizer)
         self.loss = loss
         compiled = {"optimizer": plain(self.optimizer),
                     "loss": _each(loss, _plain_loss),
@@ -259,6 +258,11 @@ class Model(GraphNetwork):
             raise
         self._compiled_with = self.optimizer
         self._rate = self._given_rate()
+
+    def _train_by(self, optimizer):
+        self.optimizer = optimizers_module.get(optimizer)
+        self.optimizer._trains = weakref.ref(self)
+        return self.optimizer
 
     def _goes_on(self, optimizer: dict) -> bool:
         """Is it the object that was compiled before, whose state Keras keeps, too? Its rate may have been set since."""
@@ -746,8 +750,10 @@ class Model(GraphNetwork):
             model.set_weights(state["weights"])
         model._compiled, model.loss, model._rate = state["compiled"], state["loss"], state["rate"]
         if state["optimizer"]:
-            model.optimizer = model._compiled_with = optimizers_module.get(state["optimizer"])
+            model._compiled_with = model._train_by(state["optimizer"])
         self.__dict__.update(model.__dict__)
+        if self.optimizer is not None:
+            self.optimizer._trains = weakref.ref(self)
 
 
 class Functional(Model):
@@ -894,7 +900,7 @@ def _model_of(handle) -> Model:
     compiled = json.loads(handle.compile_config())
     if compiled:
         model._compiled = {**compiled, "metrics": restored(compiled["metrics"], metrics_module.get)}
-        model.optimizer = model._compiled_with = optimizers_module.get(compiled["optimizer"])
+        model._compiled_with = model._train_by(compiled["optimizer"])
         model.loss = _each(compiled["loss"], _loss_of_file) if isinstance(compiled["loss"], list) else _loss_of_file(compiled["loss"])
         model._rate = model._given_rate()
     return model

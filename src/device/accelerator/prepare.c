@@ -363,7 +363,8 @@ static cornu_status join_all_updates(gpu *g, prepared *r)
 static int first_after_updates(const plan *p)
 {
     int first = p->op_count;
-    while (first > 0 && p->ops[first - 1].kind == OP_CONSTRAIN)
+    while (first > 0 &&
+           (p->ops[first - 1].kind == OP_AVERAGE || p->ops[first - 1].kind == OP_CONSTRAIN))
         first--;
     return first;
 }

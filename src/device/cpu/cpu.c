@@ -59,6 +59,8 @@ KERNELS(penalty, &cpu_penalty);
 KERNELS(tally, &cpu_tally);
 KERNELS(square_sum, &cpu_penalized_square_sum, &cpu_square_sum);
 KERNELS(update, &cpu_update);
+KERNELS(accumulate, &cpu_accumulate);
+KERNELS(average, &cpu_average);
 KERNELS(constrain, &cpu_constrain);
 #undef KERNELS
 

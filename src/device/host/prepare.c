@@ -128,8 +128,7 @@ static selector selector_of(host_device *h)
 static cornu_status check_panels(const host_device *h, const plan *p, const op *o)
 {
     bool sums = o->kind == OP_ADD && p->tensors[o->in[0]].form == p->tensors[o->in[1]].form;
-    bool whole = o->kind == OP_UPDATE || o->kind == OP_SQUARE_SUM || o->kind == OP_PENALTY ||
-                 o->kind == OP_CONSTRAIN || sums;
+    bool whole = op_is_of_step(o->kind) || o->kind == OP_PENALTY || sums;
     int expected = -1; /* the one input that is in panels */
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;

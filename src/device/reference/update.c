@@ -8,6 +8,7 @@ typedef float rule_real;
 #define rule_sqrt(a) sqrtf(a)
 #define rule_pow(a, b) powf(a, b)
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#include "device/rules/averaging.h"
 #include "device/rules/constraint.h"
 #include "device/rules/optimizers.h"
 
@@ -64,9 +65,33 @@ static void update_element(const op_run *r, const optimizer_constants *c, int64_
 cornu_status reference_update(const op_run *r)
 {
     const optimizer_constants c = host_optimizer_step(r, r->op);
+    if (!optimizer_updates_at(&r->op->a.update.optimizer, r->input->iteration))
+        return CORNU_OK;
     int64_t end = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after;
     for (int64_t i = r->op->a.update.before; i < end; i++)
         update_element(r, &c, i, r->in[1][i]);
+    return CORNU_OK;
+}
+
+cornu_status reference_accumulate(const op_run *r)
+{
+    const int64_t steps = r->op->a.accumulate, count = OP_IN(r->plan, r->op, 0)->count;
+    const bool last = r->input->iteration % steps == steps - 1;
+    for (int64_t i = 0; i < count; i++)
+        rule_accumulate((float)steps, last, &r->out[0][i], &r->out[1][i]);
+    return CORNU_OK;
+}
+
+cornu_status reference_average(const op_run *r)
+{
+    const float momentum = optimizer_average_momentum(r->op, r->input->iteration);
+    const bool overwrites = optimizer_overwrites(r->op, r->input->iteration);
+    const int64_t count = OP_IN(r->plan, r->op, 0)->count;
+    for (int64_t i = 0; i < count; i++) {
+        r->out[1][i] = rule_average(momentum, r->out[1][i], r->out[0][i]);
+        if (overwrites)
+            r->out[0][i] = r->out[1][i];
+    }
     return CORNU_OK;
 }
 

@@ -47,10 +47,6 @@ cornu_status keras_weight_name(const cornu_model *m, const layer *l, const char 
 /* The numbers of the variables of one of the model's own layers, or submodels, as older files list
    them: what is trained first. Returns how many; `out` has room for all weights. */
 int keras_legacy_weights(const cornu_model *m, const model_member *of, int *out);
-/* Numbers of the slot variables that belong in a file, in the order in which Keras keeps them;
-   returns how many.
-   `order` has room for all variables. */
-int keras_slot_order(const cornu_model *m, int *order);
 
 /* ---- reading ---------------------------------------------------------------------------- */
 

@@ -22,21 +22,6 @@ static bool keras_keeps_rate(const cornu_model *m)
     return m->optimizer.learning_rate.id == SCHEDULE_CONSTANT;
 }
 
-int keras_slot_order(const cornu_model *m, int *order)
-{
-    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
-    int count = 0;
-    if (!m->compiled || !model_slots_fit(m))
-        return 0;
-    optimizer_slots(&m->optimizer, slots);
-    for (int turn = 0; turn < OPTIMIZER_SLOTS_MAX; turn++)
-        for (int i = m->weight_count; i < m->variable_count; i++)
-            if (slots[m->variables[i].slot].turn == turn &&
-                m->variables[m->variables[i].of].trainable)
-                order[count++] = i;
-    return count;
-}
-
 /* ---- Keras 3 ---------------------------------------------------------------------------- */
 
 /* "dense", "functional" */
@@ -222,7 +207,7 @@ cornu_status keras_names_make(const cornu_model *m, keras_layout layout, keras_n
     TRY_GOTO(
         memory_new((size_t)m->variable_count + 1, sizeof *out->variable, "names", &out->variable));
     TRY_GOTO(memory_new((size_t)m->variable_count + 1, sizeof *order, "names", &order));
-    TRY_GOTO(name_all(m, order, keras_slot_order(m, order), out));
+    TRY_GOTO(name_all(m, order, model_slot_order(m, order), out));
 done:
     free(order);
     if (status != CORNU_OK)

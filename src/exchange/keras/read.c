@@ -307,7 +307,7 @@ static void order_as_before_2_11(const cornu_model *m, const json_t *list, int *
     int count = 0;
     if (!path_has_ending(variable_name(list, 0), "iter:0"))
         return;
-    for (int slot = 0; slot < OPTIMIZER_SLOTS_MAX; slot++)
+    for (int slot = 0; slot < OPTIMIZER_SLOTS_ALL; slot++)
         for (int i = m->weight_count; i < m->variable_count; i++)
             if (m->variables[i].slot == slot)
                 order[count++] = i;
@@ -318,12 +318,12 @@ static void order_as_before_2_11(const cornu_model *m, const json_t *list, int *
  */
 static int order_unfrozen(const cornu_model *m, int *order)
 {
-    optimizer_slot slots[OPTIMIZER_SLOTS_MAX];
-    const int each = optimizer_slots(&m->optimizer, slots);
+    optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
+    optimizer_slots(&m->optimizer, slots);
     int count = 0;
-    for (int turn = 0; turn < OPTIMIZER_SLOTS_MAX; turn++)
+    for (int turn = 0; turn < OPTIMIZER_SLOTS_ALL; turn++)
         for (int i = 0; i < m->weight_count; i++)
-            for (int j = 0; j < each; j++) {
+            for (int j = 0; j < OPTIMIZER_SLOTS_ALL; j++) {
                 if (m->variables[i].statistic || !slots[j].needed || slots[j].turn != turn)
                     continue;
                 order[count] = -1;
@@ -340,7 +340,7 @@ static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const
                                int *order, keras_names *n, bool *complete)
 {
     int first = has_rate(f, list, n->layout) ? 2 : 1, found = (int)json_array_size(list);
-    int slots = keras_slot_order(m, order);
+    int slots = model_slot_order(m, order);
     if (m->optimizer.id == OPTIMIZER_NADAM && found > first &&
         is_scalar(f, list, found - 1, n->layout))
         TRY(copy_name(list, --found, n->layout, &n->momentum_product));
@@ -355,7 +355,7 @@ static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const
                            "%s: found %d variables of the optimizer; expected %d of them, or %d "
                            "before training (a model is compiled after layers are frozen or "
                            "thawed, and then saved)",
-                           f->path, found, first + keras_slot_order(m, order), first);
+                           f->path, found, first + model_slot_order(m, order), first);
     if (found > 0)
         TRY(copy_name(list, 0, n->layout, &n->iteration));
     if (found > 0 && first == 2)
@@ -371,7 +371,7 @@ static cornu_status list_slots(const tensor_file *f, const cornu_model *m, keras
 {
     int *order;
     json_t *list = NULL;
-    TRY(memory_new((size_t)m->weight_count * OPTIMIZER_SLOTS_MAX + 1, sizeof *order, "names",
+    TRY(memory_new((size_t)m->weight_count * OPTIMIZER_SLOTS_ALL + 1, sizeof *order, "names",
                    &order));
     cornu_status status = list_optimizer(f, n->layout, &list);
     if (status == CORNU_OK)
@@ -420,7 +420,8 @@ static cornu_status check_momentum_product(const tensor_file *f, const keras_nam
     if (!t)
         return fail_entry(f, n->momentum_product, "no product of Nadam's momentum");
     TRY(tensor_read(t, &found));
-    const double expected = optimizer_momentum_product(o, iterations < 0 ? 0 : iterations);
+    const double expected =
+        optimizer_momentum_product(o, iterations < 0 ? 0 : optimizer_updates_before(o, iterations));
     if (fabs((double)found - expected) <= 1e-3 * expected + 1e-30)
         return CORNU_OK;
     return status_fail(CORNU_BAD_FILE,

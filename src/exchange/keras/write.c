@@ -97,7 +97,8 @@ static void add_tensors(const cornu_model *m, const keras_names *n, const file_t
         add_scalar(c, n->iteration, ELEMENT_I64, &c->iterations);
     if (n->rate)
         add_scalar(c, n->rate, ELEMENT_F32, &c->rate);
-    c->momentum_product = (float)optimizer_momentum_product(&m->optimizer, p->iterations);
+    c->momentum_product = (float)optimizer_momentum_product(
+        &m->optimizer, optimizer_updates_before(&m->optimizer, p->iterations));
     if (n->momentum_product)
         add_scalar(c, n->momentum_product, ELEMENT_F32, &c->momentum_product);
 }
@@ -198,7 +199,7 @@ static cornu_status add_legacy_optimizer(const cornu_model *m, const keras_names
     int *order;
     const char *const *list = c->lists + c->list_used;
     TRY(memory_new((size_t)m->variable_count + 1, sizeof *order, "names", &order));
-    int slots = keras_slot_order(m, order);
+    int slots = model_slot_order(m, order);
     c->lists[c->list_used++] = beneath(n->iteration);
     if (n->rate)
         c->lists[c->list_used++] = beneath(n->rate);

@@ -31,11 +31,14 @@ static void mark_product(plan *p, const op *o)
     }
 }
 
+/* Outputs of what the optimizer does, behind the first, are slots: like the weight, or its
+ * gradient.
+ */
 static void mark_slots(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
-        for (int k = 0; k < OPTIMIZER_SLOTS_MAX && p->ops[i].kind == OP_UPDATE; k++)
-            mark(p, p->ops[i].out[1 + k], p->tensors[p->ops[i].out[0]].form);
+        for (int k = 1; k < OP_OUTPUTS_MAX && op_is_of_step(p->ops[i].kind); k++)
+            mark(p, p->ops[i].out[k], p->tensors[p->ops[i].out[0]].form);
 }
 
 void pass_forms(plan *p)

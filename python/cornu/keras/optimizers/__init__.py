@@ -7,9 +7,11 @@ from ... import _tables
 from ..._missing import missing
 from ..._tables import KWARGS, Configured, Option, make_classes, names_of, options_of, plain
 from .. import _keras_names
+from .._names import snake_case
 from .._tf2 import takes
 from . import schedules
 from ._scalar import Rate, ScheduledRate, Steps
+from ._state import states
 from .schedules import LearningRateSchedule
 
 _OLD = ("jit_compile", "is_legacy_optimizer")
@@ -37,11 +39,28 @@ class Optimizer(Configured):
         self._trains = lambda: None  # the model that it was compiled with last
         super().__init__(*args, **kwargs)
         self.learning_rate = self._config["learning_rate"]
+        self._check_steps()
         if decay is not None:
             self._decay(decay)
             warnings.warn(f"{owner}: decay is of Keras 2; " + (
                 f"the learning rate is {self._config['learning_rate']!r}" if decay else "0 is without effect"),
                           DeprecationWarning, stacklevel=2)
+
+    def _check_steps(self) -> None:
+        """What Keras's constructor refuses of the options that all optimizers have."""
+        steps, each = self.gradient_accumulation_steps, self.ema_overwrite_frequency
+        if steps and not steps >= 2:
+            raise ValueError(f"`gradient_accumulation_steps` must be an integer >= 2. Received: gradient_accumulation_steps={steps}")
+        if self.use_ema and not 0 <= self.ema_momentum <= 1:
+            raise ValueError(f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={self.ema_momentum}")
+        if self.use_ema and each and (not isinstance(each, int) or each < 1):
+            raise ValueError(f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: ema_overwrite_frequency={each}")
+        clipped = {name: self._config[name] for name in ("clipnorm", "clipvalue", "global_clipnorm")}
+        if sum(value is not None for value in clipped.values()) > 1:
+            raise ValueError("Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: "
+                             + ", ".join(f"{name}={value}" for name, value in clipped.items()))
+        for name in ("gradient_accumulation_steps", "ema_overwrite_frequency"):
+            self._config[name] = self._config[name] or None  # Keras takes 0 as none
 
     def _decay(self, decay) -> None:
         """As Keras 2 has it: of each step, from 0, the rate divided by 1 + decay * step."""
@@ -64,8 +83,31 @@ class Optimizer(Configured):
 
     @property
     def iterations(self) -> Steps:
-        """The number of steps that it has taken."""
-        return Steps(self)
+        """The number of updates that it has made: of steps or, with gradient_accumulation_steps, of so many steps."""
+        return Steps(self, accumulates=True)
+
+    @property
+    def variables(self) -> list:
+        """The number of steps, the learning rate unless it is a schedule and, of a model that was built, what it keeps of each
+        weight; in the order of Keras's files."""
+        model = self._trains()
+        rate = [] if self._has_schedule() else [Rate(self)]
+        return [Steps(self), *rate, *(states(self, model) if model is not None and model._model is not None else [])]
+
+    @property
+    def name(self) -> str:
+        """The name that it was given, or that of its class."""
+        return self._config["name"] or snake_case(type(self).__name__)
+
+    def get_config(self) -> dict:
+        """The arguments that make such an optimizer."""
+        return {**super().get_config(), "name": self.name}
+
+    def finalize_variable_values(self, var_list) -> None:
+        """With use_ema the weights become their averages, as fit does at its end."""
+        model = self._trains()
+        if self.use_ema and model is not None and int(Steps(self)):
+            model._model.take_averages()
 
     def _has_schedule(self) -> bool:
         return isinstance(self._config["learning_rate"], LearningRateSchedule)
@@ -120,7 +162,7 @@ deserialize = _tables.deserializer("optimizer", get)
 @takes(use_legacy_format=(False, True))
 def serialize(optimizer: Optimizer) -> dict:
     """{class_name, config} of an optimizer."""
-    return plain(optimizer)
+    return {**plain(optimizer), "registered_name": None}
 
 
 from . import legacy  # noqa: E402  the same classes, which are made above

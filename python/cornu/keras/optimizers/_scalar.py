@@ -56,12 +56,13 @@ class Steps(Scalar):
 
     name, dtype = "iteration", "int64"
 
-    def __init__(self, optimizer):
-        self._optimizer = optimizer
+    def __init__(self, optimizer, accumulates: bool = False):
+        self._optimizer, self._accumulates = optimizer, accumulates  # several steps are one, as Keras counts iterations
 
     def __int__(self) -> int:
         model = self._optimizer._trains()
-        return 0 if model is None or model._model is None else model._model.position()["iterations"]
+        taken = 0 if model is None or model._model is None else model._model.position()["iterations"]
+        return taken // (self._accumulates and self._optimizer.gradient_accumulation_steps or 1)
 
     __index__ = __trunc__ = __int__
 

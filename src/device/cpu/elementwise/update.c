@@ -53,6 +53,8 @@ static void update_task(void *context, int64_t task, int worker)
 
 static cornu_status run(const op_run *r)
 {
+    if (!optimizer_updates_at(&r->op->a.update.optimizer, r->input->iteration))
+        return CORNU_OK;
     int64_t before = r->op->a.update.before;
     update_run u = {.step = begin(r, r->op, r->state),
                     .g = r->in[1],

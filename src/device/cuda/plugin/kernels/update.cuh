@@ -12,6 +12,7 @@
 
 /* The optimizers' rules without contracting products and sums: the same gradients give the same
    weights as on the host. Both are bound by memory. */
+#include "device/rules/averaging.h"
 #include "device/rules/optimizers.h"
 
 /* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen.
@@ -108,6 +109,8 @@ template <typename rule>
 static __device__ inline void update_one(const update_params &p, unsigned number)
 {
     const update_piece v = p.pieces[number];
+    if (p.steps > 1 && this_step(&p.clock)->iteration % p.steps != p.steps - 1)
+        return;
     optimizer_constants f = constants_of(p, v.square);
     set_penalty(&f, v.penalty_l1, v.penalty_l2);
     for (int at = (int)threadIdx.x * 4; at < v.count; at += UPDATE_THREADS * 4) {
@@ -126,6 +129,27 @@ static __device__ inline void update_one(const update_params &p, unsigned number
         update_one<rule_of_##id>(p, blockIdx.x);                       \
     }
 #include "model/optimizers.def"
+
+/* ---- sums of gradients, averages of weights ------------------------------------------------- */
+
+extern "C" __global__ void cornu_accumulate(accumulate_params p)
+{
+    const int last = this_step(&p.clock)->iteration % p.steps == p.steps - 1;
+    for (EACH(i, p.count))
+        rule_accumulate((float)p.steps, last, &p.g[i], &p.sum[i]);
+}
+
+extern "C" __global__ void cornu_average(average_params p)
+{
+    const int64_t update = this_step(&p.clock)->iteration / p.steps;
+    const float momentum = update == 0 ? 0 : p.momentum;
+    const bool overwrites = p.overwrite > 0 && (update + 1) % p.overwrite == 0;
+    for (EACH(i, p.count)) {
+        p.average[i] = rule_average(momentum, p.average[i], p.w[i]);
+        if (overwrites)
+            p.w[i] = p.average[i];
+    }
+}
 
 /* ---- square sums ---------------------------------------------------------------------------- */
 

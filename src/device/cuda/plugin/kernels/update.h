@@ -27,11 +27,26 @@ typedef struct update_params {
     const float *squares;          /* square sums, or NULL: gradients are not clipped by norm */
     int32_t square_count;          /* global_clipnorm: all of them count; 0: the variable's own */
     float norm_most;               /* clipping by norm: the largest that stays */
+    int64_t steps;                 /* of an update; in those before its last nothing happens */
     optimizer_constants constants; /* but for what the step itself gives: learning_rate, factors and
                                       gradient_scale; and for the variable's penalty */
 } update_params;
 #define OPTIMIZER(id, ...) typedef update_params update_##id##_params;
 #include "model/optimizers.def"
+
+/* ACCUMULATE and AVERAGE: elementwise, by the step's number. steps: of an update; overwrite:
+   updates after which the weights become their averages; 0: never. */
+typedef struct accumulate_params {
+    cuda_clock clock;
+    float *g, *sum;
+    int64_t count, steps;
+} accumulate_params;
+typedef struct average_params {
+    cuda_clock clock;
+    float *w, *average;
+    int64_t count, steps, overwrite;
+    float momentum;
+} average_params;
 
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {

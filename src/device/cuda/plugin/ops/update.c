@@ -223,6 +223,7 @@ static update_params params_of(const op *o, const gpu_address *tensors)
                                o->in[5] == NO_TENSOR ? NULL : (const float *)tensors[o->in[5]],
                            .square_count = o->a.update.norm_slot < 0 ? o->a.update.norm_count : 0,
                            .norm_most = (float)(r->clipnorm > 0 ? r->clipnorm : r->global_clipnorm),
+                           .steps = optimizer_update_steps(r->gradient_accumulation_steps),
                            .constants = optimizer_step(o, 0, 0, 0)};
 }
 
@@ -283,6 +284,35 @@ static cornu_status make(gpu *g, const plan *p, const gpu_address *tensors, cuda
     tables_free(&t);
     return status;
 }
+
+/* ---- sums of gradients, averages of weights ------------------------------------------------ */
+
+static cornu_status enqueue_accumulate(const gpu_op *r)
+{
+    accumulate_params p = {.clock = cuda_clock_of(r),
+                           .g = (float *)r->out[0],
+                           .sum = (float *)r->out[1],
+                           .count = GPU_OUT(r, 0)->count,
+                           .steps = r->op->a.accumulate};
+    return cuda_launch(r->g, CUDA_accumulate, cuda_element_grid(p.count), &p);
+}
+
+static cornu_status enqueue_average(const gpu_op *r)
+{
+    average_params p = {.clock = cuda_clock_of(r),
+                        .w = (float *)r->out[0],
+                        .average = (float *)r->out[1],
+                        .count = GPU_OUT(r, 0)->count,
+                        .steps = optimizer_update_steps(r->op->a.average.accumulate),
+                        .overwrite = r->op->a.average.overwrite,
+                        .momentum = r->op->a.average.momentum};
+    return cuda_launch(r->g, CUDA_average, cuda_element_grid(p.count), &p);
+}
+
+static const gpu_kernel accumulate = {.name = "elements", .enqueue = enqueue_accumulate};
+const gpu_kernel *const cuda_accumulate[] = {&accumulate, NULL};
+static const gpu_kernel average = {.name = "elements", .enqueue = enqueue_average};
+const gpu_kernel *const cuda_average[] = {&average, NULL};
 
 /* ---- preparing and launching ------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@ static inline float clip_scale(global const float *squares, int first, int count
 }
 
 /* Parameters of every optimizer's kernel. slot[i] is there where bit i of `form` is set; squares:
-   NULL where gradients are not clipped by norm. */
+   NULL where gradients are not clipped by norm; steps: of an update. */
 #define UPDATE                                                                                   \
     OUT(float, w), IN(float, g), OUT(float, slot0), OUT(float, slot1), OUT(float, slot2),        \
         IN(float, squares), const long count, const int form, const int square_first,            \
@@ -38,7 +38,8 @@ static inline float clip_scale(global const float *squares, int first, int count
         const float rate_1, const float rate_2, const float power, const float l1,               \
         const float l2, const float shrinkage, const float beta, const float penalty_l1,         \
         const float penalty_l2, const float learning_rate,                                       \
-        const float alpha, const float gradient_alpha, const float factor_epsilon
+        const float alpha, const float gradient_alpha, const float factor_epsilon,               \
+        const long steps, const ulong iteration
 
 #define CONSTANTS                                                                            \
     {                                                                                        \
@@ -69,6 +70,8 @@ static inline float clip_scale(global const float *squares, int first, int count
     KERNEL(update_##id, WORK_ITEMS)(UPDATE)                                          \
     {                                                                                \
         local float scale[1];                                                        \
+        if (steps > 1 && iteration % (ulong)steps != (ulong)(steps - 1))             \
+            return;                                                                  \
         optimizer_constants c = CONSTANTS;                                           \
         AT(w);                                                                       \
         AT(g);                                                                       \

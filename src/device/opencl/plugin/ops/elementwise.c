@@ -329,7 +329,7 @@ static cornu_status enqueue_update(const gpu_op *r)
     /* but for what the step itself gives: learning_rate, factors, and the norm's gradient_scale */
     const optimizer_constants c = optimizer_step(r->op, 0, 0, 0);
     int own = r->op->a.update.norm_slot;
-    int64_t count = GPU_IN(r, 0)->count;
+    int64_t count = GPU_IN(r, 0)->count, steps = how->gradient_accumulation_steps;
     return OPENCL_LAUNCH(
         r->g, function_of(how->id), opencl_element_grid(count), A_ADDRESS(r->out[0]),
         A_ADDRESS(r->in[1]), A_ADDRESS(r->out[1]), A_ADDRESS(r->out[2]), A_ADDRESS(r->out[3]),
@@ -340,11 +340,37 @@ static cornu_status enqueue_update(const gpu_op *r)
         A_FLOAT(c.epsilon), A_FLOAT(c.rate_1), A_FLOAT(c.rate_2), A_FLOAT(c.power), A_FLOAT(c.l1),
         A_FLOAT(c.l2), A_FLOAT(c.shrinkage), A_FLOAT(c.beta), A_FLOAT(c.penalty_l1),
         A_FLOAT(c.penalty_l2), A_STEP(STEP_LEARNING_RATE), A_STEP(STEP_ALPHA),
-        A_STEP(STEP_GRADIENT_ALPHA), A_STEP(STEP_EPSILON));
+        A_STEP(STEP_GRADIENT_ALPHA), A_STEP(STEP_EPSILON), A_LONG(steps),
+        steps > 0 ? A_STEP(STEP_ITERATION) : A_LONG(0));
 }
 
 static const gpu_kernel update = {.name = "update", .enqueue = enqueue_update};
 const gpu_kernel *const opencl_update[] = {&update, NULL};
+
+/* ---- sums of gradients, averages of weights ------------------------------------------------ */
+
+static cornu_status enqueue_accumulate(const gpu_op *r)
+{
+    const int64_t count = GPU_OUT(r, 0)->count;
+    return OPENCL_LAUNCH(r->g, OPENCL_accumulate, opencl_element_grid(count), A_ADDRESS(r->out[0]),
+                         A_ADDRESS(r->out[1]), A_LONG(count), A_LONG(r->op->a.accumulate),
+                         A_STEP(STEP_ITERATION));
+}
+
+static cornu_status enqueue_average(const gpu_op *r)
+{
+    const int64_t count = GPU_OUT(r, 0)->count;
+    const op_attributes *a = &r->op->a;
+    return OPENCL_LAUNCH(r->g, OPENCL_average, opencl_element_grid(count), A_ADDRESS(r->out[0]),
+                         A_ADDRESS(r->out[1]), A_LONG(count), A_FLOAT(a->average.momentum),
+                         A_LONG(optimizer_update_steps(a->average.accumulate)),
+                         A_LONG(a->average.overwrite), A_STEP(STEP_ITERATION));
+}
+
+static const gpu_kernel accumulate = {.name = "elements", .enqueue = enqueue_accumulate};
+const gpu_kernel *const opencl_accumulate[] = {&accumulate, NULL};
+static const gpu_kernel average = {.name = "elements", .enqueue = enqueue_average};
+const gpu_kernel *const opencl_average[] = {&average, NULL};
 
 /* ---- constraints --------------------------------------------------------------------------- */
 
