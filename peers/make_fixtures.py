@@ -806,6 +806,8 @@ def optimizer_cases():
         "kernel_regularizer": "l2"}
     yield "accumulated_average", O.SGD(0.1, momentum=0.9, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.5,
                                        ema_overwrite_frequency=2)
+    yield "excluded", O.AdamW(0.05, epsilon=1e-2, weight_decay=0.5), {"name": "a"}, ["bias"]
+    yield "excluded_kernel", O.SGD(0.1, weight_decay=0.5, clipnorm=0.3), {"name": "a"}, ["a/kern"]
     yield "schedule_step", O.SGD(S.PiecewiseConstantDecay([0, 2], [0.3, 0.2, 0.05]))
     yield "schedule_step_adam", O.Adam(S.PiecewiseConstantDecay([1, 3], [0.1, 0.05, 0.01]))
     yield "schedule_exponential", O.SGD(S.ExponentialDecay(0.3, 2, 0.5), momentum=0.9)
@@ -829,10 +831,14 @@ def make_optimizers(seed):
     for case, optimizer, *options in optimizer_cases():
         keras.backend.clear_session()
         group.start(case)
-        model = keras.Sequential([keras.Input((n,)), L.Dense(units, **dict(*options))])
+        options, excluded = (*options, {}, [])[:2]
+        model = keras.Sequential([keras.Input((n,)), L.Dense(units, **options)])
+        if excluded:
+            optimizer.exclude_from_weight_decay(var_names=excluded)
         model.compile(optimizer=optimizer, loss="mean_squared_error")
         group.put("model", model.to_json())
-        group.put("compile", compile_section(optimizer=optimizer))
+        section = json.loads(compile_section(optimizer=optimizer))
+        group.put("compile", json.dumps({**section, "exclude_from_weight_decay": excluded} if excluded else section))
         set_weights(group, model)
         x = np.stack([np.eye(n, dtype=np.float32)] * steps)
         y = 10 * group.normal(steps, n, units)

@@ -7,11 +7,17 @@
 #include <string.h>
 
 static const config_field fields[] = {
-    OPTION_ELSEWHERE("optimizer"),         OPTION_ELSEWHERE("loss"),
-    OPTION_ELSEWHERE("metrics"),           OPTION_ELSEWHERE("loss_weights"),
-    OPTION_ELSEWHERE("weighted_metrics"),  OPTION_IGNORED("run_eagerly"),
-    OPTION_IGNORED("steps_per_execution"), OPTION_IGNORED("jit_compile"),
-    OPTION_IGNORED("auto_scale_loss"),     OPTIONS_END,
+    OPTION_ELSEWHERE("optimizer"),
+    OPTION_ELSEWHERE("loss"),
+    OPTION_ELSEWHERE("metrics"),
+    OPTION_ELSEWHERE("loss_weights"),
+    OPTION_ELSEWHERE("weighted_metrics"),
+    OPTION_IGNORED("run_eagerly"),
+    OPTION_IGNORED("steps_per_execution"),
+    OPTION_IGNORED("jit_compile"),
+    OPTION_IGNORED("auto_scale_loss"),
+    OPTION_ELSEWHERE("exclude_from_weight_decay"),
+    OPTIONS_END,
 };
 
 /* The contents of a compile section: the model changes only once all of it is valid. */
@@ -338,6 +344,54 @@ static cornu_status check_map(const doc *section, const char *expected)
                     section ? doc_show(section, found, sizeof found) : "nothing", expected);
 }
 
+/* A list of texts that stand in the names of weights. */
+static cornu_status check_undecayed(const doc *d)
+{
+    char found[80];
+    if (!d || d->type == DOC_NULL)
+        return CORNU_OK;
+    if (d->type != DOC_LIST)
+        return doc_fail(d, "found %s; expected a list of parts of weights' names",
+                        doc_show(d, found, sizeof found));
+    for (int i = 0; i < d->count; i++)
+        if (d->items[i]->type != DOC_STRING || !*d->items[i]->string)
+            return doc_fail(d->items[i], "found %s; expected a part of a weight's name",
+                            doc_show(d->items[i], found, sizeof found));
+    return CORNU_OK;
+}
+
+static cornu_status take_undecayed(cornu_model *m, const doc *d)
+{
+    json_decref(m->undecayed);
+    m->undecayed = NULL;
+    if (!d || d->type == DOC_NULL || d->count == 0)
+        return CORNU_OK;
+    m->undecayed = doc_to_json(d);
+    return m->undecayed ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "compile: not enough memory");
+}
+
+/* ^ begins and $ ends a text with which the whole name begins or ends. */
+static bool stands_in(const char *text, const char *name)
+{
+    const bool begins = *text == '^';
+    text += begins;
+    const size_t length = strlen(text), whole = strlen(name);
+    const bool ends = length > 0 && text[length - 1] == '$';
+    const size_t n = length - ends;
+    for (size_t at = 0; at + n <= whole && (!begins || at == 0); at++)
+        if (memcmp(name + at, text, n) == 0 && (!ends || at + n == whole))
+            return true;
+    return false;
+}
+
+bool model_excludes_from_decay(const cornu_model *m, const char *weight)
+{
+    for (size_t i = 0; i < json_array_size(m->undecayed); i++)
+        if (stands_in(json_string_value(json_array_get(m->undecayed, i)), weight))
+            return true;
+    return false;
+}
+
 static cornu_status compilation_read(const cornu_model *m, const doc *section, compilation *c)
 {
     TRY(check_map(section, "optimizer, loss and metrics"));
@@ -348,6 +402,7 @@ static cornu_status compilation_read(const cornu_model *m, const doc *section, c
         return doc_fail(section, "%s is missing; compile needs it",
                         optimizer_doc ? "loss" : "optimizer");
     TRY(optimizer_read(optimizer_doc, &c->optimizer));
+    TRY(check_undecayed(doc_get(section, "exclude_from_weight_decay")));
     return read_goals(m, section, c);
 }
 
@@ -363,6 +418,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     model_drop_slots(m);
     m->compiled = false;
     m->optimizer = c.optimizer;
+    TRY_GOTO(take_undecayed(m, doc_get(section, "exclude_from_weight_decay")));
     TRY_GOTO(take_goals(m, &c));
     TRY_GOTO(model_take_trainable(m));
     m->has_trained = false;
@@ -475,8 +531,10 @@ json_t *model_compile_to_json(const cornu_model *m)
         (!model_weighs_losses(m) ||
          config_set(out, "loss_weights", weights_to_json(m)) == CORNU_OK) &&
         config_set(out, "metrics", for_outputs(m, metrics_to_json)) == CORNU_OK &&
-        (!weighs_metrics(m) ||
-         config_set(out, "weighted_metrics", for_outputs(m, weighted_metrics_to_json)) == CORNU_OK))
+        (!weighs_metrics(m) || config_set(out, "weighted_metrics",
+                                          for_outputs(m, weighted_metrics_to_json)) == CORNU_OK) &&
+        (!m->undecayed ||
+         config_set(out, "exclude_from_weight_decay", json_incref(m->undecayed)) == CORNU_OK))
         return out;
     json_decref(out);
     return NULL;

@@ -250,6 +250,7 @@ json_t *model_to_keras(const cornu_model *m)
         json_decref(compile);
         return NULL;
     }
+    json_object_del(compile, "exclude_from_weight_decay"); /* Keras's files do not have it */
     if (config_set(out, "compile_config", compile) == CORNU_OK)
         return out;
     json_decref(out);

@@ -62,6 +62,7 @@ void model_free(cornu_model *m)
         return;
     model_outputs_free(m->outputs, m->output_count);
     metrics_free(m->metrics, m->metric_count);
+    json_decref(m->undecayed);
     for (int i = 0; i < m->node_count; i++)
         model_node_free(&m->nodes[i]);
     free(m->nodes);

@@ -175,7 +175,8 @@ struct cornu_model {
     variable *variables; /* the layers' weights in order, then the optimizer's slots */
     int variable_count, weight_count;
     bool compiled, initialized;
-    bool has_trained; /* since it was compiled or read: `trainable` waits for the next compile */
+    json_t *undecayed; /* words of names of weights that do not decay; or NULL */
+    bool has_trained;  /* since it was compiled or read: `trainable` waits for the next compile */
     optimizer optimizer;
     metric metrics[MODEL_METRICS_MAX]; /* of several outputs the loss of each, in their order; then
                                           what the user asked for */
@@ -343,6 +344,8 @@ cornu_status model_compile(cornu_model *m, const doc *section);
    both back. */
 json_t *model_to_keras(const cornu_model *m);
 json_t *model_compile_to_json(const cornu_model *m);
+/* Does the optimizer's weight_decay leave this weight out? */
+bool model_excludes_from_decay(const cornu_model *m, const char *weight);
 
 /* ---- inputs and outputs ----------------------------------------------------------------- */
 

@@ -445,6 +445,8 @@ static op update_of(const step_builder *b, int number)
     o.a.update.optimizer = m->optimizer;
     o.a.update.norm_slot = -1;
     o.a.update.penalty = builder_penalty(b, number);
+    if (model_excludes_from_decay(m, m->variables[number].name))
+        o.a.update.optimizer.weight_decay = 0;
     return o;
 }
 

@@ -303,6 +303,10 @@ static const struct {
      "gradient_accumulation_steps: found 1|from 2 to"},
     {COMPILE("{optimizer: {adam: {clipnorm: 1, clipvalue: 1}}, loss: mse}"),
      "more than one of clipnorm"},
+    {COMPILE("{optimizer: adamw, loss: mse, exclude_from_weight_decay: bias}"),
+     "exclude_from_weight_decay: found \"bias\"; expected a list"},
+    {COMPILE("{optimizer: adamw, loss: mse, exclude_from_weight_decay: [bias, 3]}"),
+     "found 3; expected a part of a weight's name"},
     {COMPILE("{optimizer: {adam: {clipnorm: 0}}, loss: mse}"), "clipnorm: found 0|greater than 0"},
     {COMPILE("{optimizer: {sgd: {learning_rate: {cosine: {initial_learning_rate: 1}}}}, loss: "
              "mse}"),

@@ -81,6 +81,21 @@ static void slots_are_those_that_the_options_need(void **state)
     }
 }
 
+static void parts_of_names_exclude_weights_from_decay(void **state)
+{
+    (void)state;
+    cornu_model m = {.undecayed = json_pack("[s, s, s]", "bias", "^dense/k", "_1/gamma$")};
+    assert_true(model_excludes_from_decay(&m, "dense/bias"));
+    assert_true(model_excludes_from_decay(&m, "dense/kernel"));
+    assert_true(model_excludes_from_decay(&m, "norm_1/gamma"));
+    assert_false(model_excludes_from_decay(&m, "my_dense/kernel"));
+    assert_false(model_excludes_from_decay(&m, "norm_1/gamma_2"));
+    assert_false(model_excludes_from_decay(&m, "a"));
+    json_decref(m.undecayed);
+    m.undecayed = NULL;
+    assert_false(model_excludes_from_decay(&m, "dense/bias"));
+}
+
 /* Values computed with Keras 3.15's own schedules. */
 static void schedules_have_kerass_values(void **state)
 {
@@ -639,6 +654,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_kerass),
+        cmocka_unit_test(parts_of_names_exclude_weights_from_decay),
         cmocka_unit_test(slots_are_those_that_the_options_need),
         cmocka_unit_test(schedules_have_kerass_values),
         cmocka_unit_test(polynomials_and_restarts_have_kerass_values),

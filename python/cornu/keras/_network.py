@@ -346,7 +346,7 @@ class Network:
         handle = _cornu.parse(json.dumps(recipe), self.name)
         handle.initialize(next((l._alone.seed for l in reversed(owners) if l._alone), None) or draw_seed())
         if self._compiled:
-            handle.compile(json.dumps(with_metrics(with_losses(self._compiled, handle, self._forms))))
+            handle.compile(json.dumps(self._section_for(handle)))
             rate = self._compiled["optimizer"]["config"].get("learning_rate")
             self._rate = float(rate) if hasattr(rate, "__float__") else None
         self._paths = self._paths_in_models() if self._inner else {layer: layer.name for layer in owners}

@@ -274,9 +274,14 @@ class Model(GraphNetwork):
         return before == optimizer or numbers and all(
             before["config"].get(k) == v for k, v in optimizer["config"].items() if k != "learning_rate")
 
+    def _section_for(self, handle) -> dict:
+        section = with_metrics(with_losses(self._compiled, handle, self._forms))
+        excluded = self.optimizer._undecayed(self, handle)
+        return {**section, "exclude_from_weight_decay": excluded} if excluded else section
+
     def _section_text(self, *keys: str) -> str:
         """The compile section as the library takes it, or these keys of it."""
-        section = with_metrics(with_losses(self._compiled, self._handle, self._forms))
+        section = self._section_for(self._handle)
         return json.dumps({key: value for key, value in section.items() if not keys or key in keys})
 
     def _settle_losses(self, y=None) -> None:

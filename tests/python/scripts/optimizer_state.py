@@ -46,6 +46,20 @@ for name, (optimizer, callbacks) in cases.items():
                      "iterations": int(optimizer.iterations), "variables": [list(v.shape) for v in optimizer.variables],
                      "kept": [np.array(v) for v in optimizer.variables[1:]]}
 
+# weights that do not decay
+for name, chosen in {"names": {"var_names": ["bias", "ou."]}, "variables": {"var_list": 0}, "both": {"var_list": 2, "var_names": ["^net/hid"]},
+                     "none": {"var_names": ["nothing"]}}.items():
+    optimizer = optimizers.AdamW(0.01, weight_decay=0.5)
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(5, activation="tanh", name="hidden"), layers.Dense(2, name="out")],
+                             name="net")
+    model.set_weights([np.full_like(w, 0.5) for w in first])
+    if "var_list" in chosen:
+        chosen["var_list"] = model.weights[:1 + chosen["var_list"]]
+    optimizer.exclude_from_weight_decay(**chosen)
+    model.compile(optimizer, "mse")
+    model.fit(x, y, batch_size=25, epochs=2, shuffle=False, verbose=0)
+    results[f"without decay: {name}"] = model.get_weights()
+
 # batch by batch, nothing is swapped at the end but by hand
 optimizer = optimizers.SGD(0.1, use_ema=True, ema_momentum=0.8)
 model = model_of(optimizer)

@@ -1,5 +1,6 @@
 """keras.optimizers."""
 import math
+import re
 import warnings
 import weakref
 
@@ -36,6 +37,7 @@ class Optimizer(Configured):
                 warnings.warn(f"{owner}: {row['name']} is of Keras 2 and without effect", DeprecationWarning,
                               stacklevel=2)
         decay = kwargs.pop("decay", None)
+        self._excluded: tuple = ([], None)  # paths, a pattern
         self._trains = lambda: None  # the model that it was compiled with last
         super().__init__(*args, **kwargs)
         self.learning_rate = self._config["learning_rate"]
@@ -93,6 +95,24 @@ class Optimizer(Configured):
         model = self._trains()
         rate = [] if self._has_schedule() else [Rate(self)]
         return [Steps(self), *rate, *(states(self, model) if model is not None and model._model is not None else [])]
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None) -> None:
+        """Weights that do not decay: those of var_list, and those in whose names one of the regular expressions of var_names is
+        found (a weight of a Sequential is called \"sequential/dense/bias:0\"). Before the first step."""
+        model = self._trains()
+        if model is not None and int(Steps(self)):
+            raise NotImplementedError(f"{type(self).__name__}: exclude_from_weight_decay after the first step is not in cornu; call it "
+                                      f"before compile()")
+        self._excluded = [variable.path for variable in var_list or ()], re.compile("|".join(var_names)) if var_names else None
+        if model is not None and model._handle is not None:
+            model._handle.compile(model._section_text())
+
+    def _undecayed(self, model, handle) -> list[str]:
+        """The names of the model's weights that do not decay, as a compile section has them."""
+        paths, pattern = self._excluded
+        before = f"{model.name}/" if type(model).__name__ == "Sequential" else ""
+        names = [name for name, *_ in handle.weights()] if paths or pattern else []
+        return [f"^{name}$" for name in names if name in paths or pattern and pattern.search(f"{before}{name}:0")]
 
     @property
     def name(self) -> str:

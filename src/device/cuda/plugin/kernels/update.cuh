@@ -29,11 +29,12 @@ static __device__ inline float clip_scale(const update_params &p, int square)
     return isfinite(norm) ? norm > p.norm_most ? p.norm_most / norm : 1 : NAN;
 }
 
-static __device__ inline void set_penalty(optimizer_constants *c, float l1, float l2)
+static __device__ inline void set_own(optimizer_constants *c, float l1, float l2, float decay)
 {
     c->penalty_l1 = l1;
     c->penalty_l2 = l2;
     c->penalized = l1 > 0 || l2 > 0;
+    c->weight_decay = decay;
 }
 
 static __device__ inline optimizer_constants constants_of(const update_params &p, int square)
@@ -112,7 +113,7 @@ static __device__ inline void update_one(const update_params &p, unsigned number
     if (p.steps > 1 && this_step(&p.clock)->iteration % p.steps != p.steps - 1)
         return;
     optimizer_constants f = constants_of(p, v.square);
-    set_penalty(&f, v.penalty_l1, v.penalty_l2);
+    set_own(&f, v.penalty_l1, v.penalty_l2, v.weight_decay);
     for (int at = (int)threadIdx.x * 4; at < v.count; at += UPDATE_THREADS * 4) {
         if (at + 4 <= v.count)
             step4<rule>(f, v.w, v.slot, at, load4(v.g, at));
@@ -265,7 +266,7 @@ static __device__ inline void update_tile(const dense_update_params &p, float *s
     const int packs = DENSE_UPDATE_TILE / 4;
     sum_tile(l, t, p.rounding, shared);
     optimizer_constants f = constants_of(p.update, 0); /* not before: registers are short there */
-    set_penalty(&f, l.penalty_l1, l.penalty_l2);
+    set_own(&f, l.penalty_l1, l.penalty_l2, l.weight_decay);
     for (int i = (int)threadIdx.x; i < DENSE_UPDATE_TILE * packs; i += DENSE_UPDATE_THREADS) {
         int in = t.in + i / packs, unit = t.unit + i % packs * 4;
         int64_t at = (int64_t)in * l.units + unit;
@@ -277,7 +278,7 @@ static __device__ inline void update_tile(const dense_update_params &p, float *s
             for (int j = 0; j < 4 && unit + j < l.units; j++)
                 step1<rule>(f, l.w, l.slot, at + j, shared[i * 4 + j]);
     }
-    set_penalty(&f, l.bias_l1, l.bias_l2);
+    set_own(&f, l.bias_l1, l.bias_l2, l.bias_decay);
     if (l.bias && t.in == 0)
         update_bias<rule>(l, t, f, (sum2 *)(void *)shared);
 }

@@ -18,7 +18,7 @@ typedef struct update_piece {
     float *slot[3]; /* the optimizer row's slots, NULL where this configuration has none */
     int32_t count;
     int32_t square; /* index of this variable's square sum */
-    float penalty_l1, penalty_l2;
+    float penalty_l1, penalty_l2, weight_decay;
 } update_piece;
 
 typedef struct update_params {
@@ -29,7 +29,7 @@ typedef struct update_params {
     float norm_most;               /* clipping by norm: the largest that stays */
     int64_t steps;                 /* of an update; in those before its last nothing happens */
     optimizer_constants constants; /* but for what the step itself gives: learning_rate, factors and
-                                      gradient_scale; and for the variable's penalty */
+                                      gradient_scale; and for the variable's penalty and decay */
 } update_params;
 #define OPTIMIZER(id, ...) typedef update_params update_##id##_params;
 #include "model/optimizers.def"
@@ -80,7 +80,7 @@ typedef struct dense_update_layer {
     float *w, *slot[3];         /* [in][units] */
     float *bias, *bias_slot[3]; /* [units]; NULL: none */
     int32_t rows, in, units, padding;
-    float penalty_l1, penalty_l2, bias_l1, bias_l2;
+    float penalty_l1, penalty_l2, weight_decay, bias_l1, bias_l2, bias_decay;
 } dense_update_layer;
 
 typedef struct dense_update_tile {

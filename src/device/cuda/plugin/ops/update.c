@@ -154,7 +154,8 @@ static cornu_status add_pieces(tables *t, const plan *p, const op *o, const gpu_
                           .count = left < UPDATE_PIECE ? (int32_t)left : UPDATE_PIECE,
                           .square = square,
                           .penalty_l1 = o->a.update.penalty.l1,
-                          .penalty_l2 = o->a.update.penalty.l2};
+                          .penalty_l2 = o->a.update.penalty.l2,
+                          .weight_decay = (float)o->a.update.optimizer.weight_decay};
         slots_of(o, tensors, first, v.slot);
         TRY(add(t, PIECES, &v));
     }
@@ -176,7 +177,9 @@ static cornu_status add_layer(tables *t, const plan *p, const op *o, const gpu_a
                             .penalty_l1 = weights->a.update.penalty.l1,
                             .penalty_l2 = weights->a.update.penalty.l2,
                             .bias_l1 = bias ? bias->a.update.penalty.l1 : 0,
-                            .bias_l2 = bias ? bias->a.update.penalty.l2 : 0};
+                            .bias_l2 = bias ? bias->a.update.penalty.l2 : 0,
+                            .weight_decay = (float)weights->a.update.optimizer.weight_decay,
+                            .bias_decay = bias ? (float)bias->a.update.optimizer.weight_decay : 0};
     slots_of(weights, tensors, 0, l.slot);
     if (bias)
         slots_of(bias, tensors, 0, l.bias_slot);
