@@ -475,6 +475,8 @@ def activation_cases():
     yield "prelu_of_channels", (4, 3, 2), lambda x: L.PReLU(shared_axes=[1, 2])(L.Conv2D(3, 2)(x))
     yield "softmax", (2, 3, 4), beside(*(L.Softmax(axis) for axis in (1, 2, [1, 2], [3, 1])))
     yield "glu", (4, 3), lambda x: ops.glu(ops.glu(L.Dense(4)(x), axis=1))
+    yield "of_rows", (3, 4), lambda x: L.Dense(3, activation="sparsemax")(beside(
+        L.Activation("log_softmax"), L.Activation("sparsemax"), lambda x: ops.log_softmax(x, 1), lambda x: ops.sparsemax(x, 1))(x))
 
 
 def make_activations(seed):

@@ -26,7 +26,8 @@ MOST = 1e-5
 BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
 DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
 # Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
-NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis")
+NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis", "LogSoftmax 2,3,5 {axis",
+            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax")
 NOT_WRITTEN = ("GRU ", "LSTM ", "SimpleRNN ")
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}
@@ -37,15 +38,16 @@ def samples() -> list[tuple[str, str, str]]:
     with open(f"{ROOT}/src/model/activations.def") as file:
         activations = re.findall(r'^ACTIVATION(_OF_ROWS|_ALONE)?\(\w+, "(\w+)"', file.read(), re.MULTILINE)
     found = [("Activation", shape, f"{{activation: {name}}}")
-             for rows, name in activations for shape in ("3,3,5", "6") if shape == "3,3,5" or rows == "_OF_ROWS"]
+             for rows, name in activations for shape in ("3,3,5", "4") if shape == "3,3,5" or rows == "_OF_ROWS"]
     folder = f"{ROOT}/src/model/layers"
     for name in sorted(os.listdir(folder)):
         with open(f"{folder}/{name}") as file:
-            text = file.read().replace('" SIGMOID "', "{Activation: {activation: sigmoid}}, ")
+            text = file.read().replace('" SIGMOID "', "{Activation: {activation: sigmoid}}, ").replace('" NEAR "', "{Rescaling: {scale: 0.125}}, ")
         tables = dict(re.findall(r"^static const char \*const (\w+)\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL))
         rows = re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL)
         rows += [(kind, f".samples = {macro.lower()}_samples")
                  for macro, kind in re.findall(r"^(MERGING|PAIR|REDUCTION|EXTREME)\((\w+),", text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}") for kind, table in re.findall(r"^ALONG_AXIS\((\w+), \w+, \w+, (\w+)", text, re.MULTILINE)]
         rows += [(kind, ".samples = pair_samples") for kind in re.findall(r"^COMPARISON\((\w+),", text, re.MULTILINE)]
         numbers = re.findall(r'^WITH_NUMBER\((\w+),[^;]*?"([\d,]+) \| (\{[^;}]*\})"\);', text, re.MULTILINE)
         found += [(kind, *sample) for kind, *given in numbers for sample in (("8", "{}"), given)]

@@ -71,6 +71,7 @@ typedef int64_t row_index;
 #define row_share(a, b) ((double)(a) / (double)(b))
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"
+#include "device/rules/row_activations.h"
 
 typedef double loss_rule(const row_view *r);
 typedef double metric_rule(const row_view *r, int64_t k);
@@ -121,18 +122,28 @@ sum_row *sum_row_of(row_sum sum)
     return rows[sum];
 }
 
-void softmax_row(const float *x, float *y, int64_t n)
+typedef void row_activation(const row_view *r);
+
+void activate_row(activation_kind kind, const float *x, float *y, int64_t n)
 {
-    const row_view r = {.output = x, .n = n};
-    const row_exponentials e = row_exponentials_of(&r);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float)row_softmax(&e, (double)x[i]);
+    static row_activation *const rules[ACTIVATION_COUNT] = {
+#define ACTIVATION(...)
+#define ACTIVATION_OF_ROWS(id, name, other_name, rule, ...) [ACTIVATION_##id] = activate_row_##rule,
+#include "model/activations.def"
+    };
+    rules[kind](&(row_view){.output = x, .gradient = y, .n = n});
 }
 
-void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n)
+void activate_row_back(activation_kind kind, const float *x_or_y, const float *dy, float *dx,
+                       int64_t n)
 {
-    const row_view r = {.output = y, .target = dy, .gradient = dx, .n = n};
-    row_softmax_back(&r);
+    static row_activation *const rules[ACTIVATION_COUNT] = {
+#define ACTIVATION(...)
+#define ACTIVATION_OF_ROWS(id, name, other_name, rule, ...) \
+    [ACTIVATION_##id] = activate_row_##rule##_back,
+#include "model/activations.def"
+    };
+    rules[kind](&(row_view){.output = x_or_y, .target = dy, .gradient = dx, .n = n});
 }
 
 /* ---- activations -------------------------------------------------------------------------- */

@@ -19,16 +19,17 @@ typedef double sum_row(const float *output, const float *target, int64_t n, cons
 loss_row *loss_row_of(loss_id id, bool logits);
 sum_row *sum_row_of(row_sum sum);
 
-/* y = act(x), one element (not softmax) */
+/* y = act(x), one element (no activation of rows) */
 double activate_element(activation act, double x);
-/* dx = act'(x) dy, from y where activations.def says so, else from x (not softmax) */
+/* dx = act'(x) dy, from y where activations.def says so, else from x (no activation of rows) */
 double activate_element_back(activation act, double x_or_y, double dy);
 /* y = f(a, b), by a row of binaries.def; the gradient of a (of = 0) or b (1) */
 double binary_element(binary_kind kind, double a, double b);
 double binary_element_back(binary_kind kind, int of, double a, double b, double dy);
-/* y [n], may be x */
-void softmax_row(const float *x, float *y, int64_t n);
-/* dx [n] from y [n] and dy [n]; dx may be one of them */
-void softmax_row_back(const float *y, const float *dy, float *dx, int64_t n);
+/* y [n] = softmax or another activation of rows of x [n] */
+void activate_row(activation_kind kind, const float *x, float *y, int64_t n);
+/* dx [n] from dy [n] and y [n], or x [n] where activations.def says so; dx may be y or dy, not x */
+void activate_row_back(activation_kind kind, const float *x_or_y, const float *dy, float *dx,
+                       int64_t n);
 
 #endif

@@ -47,6 +47,16 @@ bool activation_find(const char *name, activation *out);
 bool activation_from_output(activation_kind kind);
 /* Is it an operation of its own, which is not fused? */
 bool activation_is_alone(activation_kind kind);
+/* Does it need whole rows of the last dimension, as a softmax does? */
+static inline bool activation_is_of_rows(activation_kind kind)
+{
+    static const bool of_rows[ACTIVATION_COUNT] = {
+#define ACTIVATION(...)
+#define ACTIVATION_OF_ROWS(id, ...) [ACTIVATION_##id] = true,
+#include "model/activations.def"
+    };
+    return of_rows[kind];
+}
 /* Is it a function that is no activation of Keras's? */
 bool activation_is_function(activation_kind kind);
 

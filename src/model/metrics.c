@@ -207,7 +207,8 @@ static const config_field r2_fields[] = {
     COMMON,
     OPTIONS_END,
 };
-static const config_field cosine_fields[] = {COMMON, LAST_AXIS, OPTIONS_END};
+static const config_field last_axis_fields[] = {COMMON, LAST_AXIS, OPTIONS_END};
+static const config_field name_alone_fields[] = {COMMON, OPTIONS_END};
 static const config_field binary_crossentropy_fields[] = {
     COMMON,
     LOGITS,
@@ -434,6 +435,15 @@ static cornu_status read_called(const doc *d, metric *out)
     return out->called ? CORNU_OK : status_fail(CORNU_OUT_OF_MEMORY, "a metric: not enough memory");
 }
 
+/* Is it the one that suits the loss? Keras's class Accuracy is another. */
+static bool is_any_accuracy(const doc *d, const char *name)
+{
+    if (strcasecmp(name, "acc") == 0)
+        return true;
+    return strcasecmp(name, "accuracy") == 0 &&
+           (d->type == DOC_STRING || strcmp(name, "Accuracy") != 0);
+}
+
 cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, metric *out)
 {
     const char *name;
@@ -443,14 +453,14 @@ cornu_status metric_read(const doc *d, const shape *output, bool sparse_loss, me
     TRY(name_split(d, "a metric", &name, &options));
     *out = usual;
     out->columns = output->dim[output->rank - 1];
-    if (strcasecmp(name, "accuracy") == 0 || strcasecmp(name, "acc") == 0) {
+    if (is_any_accuracy(d, name)) {
         out->id = accuracy_id(out->columns, sparse_loss);
         out->is_accuracy = true;
     } else if (!find(name, &out->id)) {
-        const char *names[METRIC_COUNT + 1] = {"accuracy"};
+        const char *names[METRIC_COUNT];
         for (int i = 0; i < METRIC_COUNT; i++)
-            names[i + 1] = metric_kind_of((metric_id)i)->name;
-        return name_fail(d, "metric", name, names, METRIC_COUNT + 1);
+            names[i] = metric_kind_of((metric_id)i)->name;
+        return name_fail(d, "metric", name, names, METRIC_COUNT);
     }
     const char *known = out->is_accuracy ? "accuracy" : metric_kind_of(out->id)->name;
     if (d->type == DOC_STRING && strcmp(name, known) != 0)

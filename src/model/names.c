@@ -42,8 +42,6 @@ static bool is_keras_only(const char *name)
 #include "model/layers/layers.def"
 #define KERAS_ONLY(row) row,
 #include "model/optimizers.def"
-#define KERAS_ONLY(row) row,
-#include "model/activations.def"
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcasecmp(name, rows[i]) == 0)

@@ -8,7 +8,7 @@
 
 static bool is_probability(activation_kind kind)
 {
-    return kind == ACTIVATION_SOFTMAX || kind == ACTIVATION_SIGMOID;
+    return kind == ACTIVATION_SOFTMAX || kind == ACTIVATION_SPARSEMAX || kind == ACTIVATION_SIGMOID;
 }
 
 static cornu_output_kind kind_of(const cornu_model *m)
@@ -45,7 +45,7 @@ static void from_logits(const cornu_model *m, const float *outputs, int64_t coun
     for (int64_t i = 0; i < count && each; i++)
         values[i] = (float)activate_element(sigmoid, (double)outputs[i]);
     for (int64_t i = 0; i < count && !each; i += n)
-        softmax_row(outputs + i, values + i, n);
+        activate_row(ACTIVATION_SOFTMAX, outputs + i, values + i, n);
 }
 
 cornu_status cornu_model_class_values(const cornu_model *model, const float *outputs, int64_t count,

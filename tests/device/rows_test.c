@@ -201,6 +201,20 @@ static void binary_accuracy_is_the_share_of_right_outputs(void **state)
     assert_float_equal(value(SUM_BINARY_ACCURACY, o, t, 4, 0), 0.75, 0);
 }
 
+/* Keras's examples of the two, and equal numbers. */
+static void correlations_are_of_rows(void **state)
+{
+    (void)state;
+    const float t[3] = {0, 1, 0.5f}, o[3] = {0.1f, 0.9f, 0.5f};
+    const float other_t[3] = {1, 1, 0.2f}, other_o[3] = {1, 0.9f, 0.2f};
+    assert_float_equal(value(SUM_PEARSON_CORRELATION, o, t, 3, 0), 1, 1e-6);
+    assert_float_equal(value(SUM_CONCORDANCE_CORRELATION, o, t, 3, 0), 0.97560976, 1e-6);
+    assert_float_equal(value(SUM_PEARSON_CORRELATION, other_o, other_t, 3, 0), 0.99339927, 1e-6);
+    assert_float_equal(value(SUM_CONCORDANCE_CORRELATION, other_o, other_t, 3, 0), 0.98765432,
+                       1e-6);
+    assert_float_equal(value(SUM_ACCURACY, other_o, other_t, 3, 0), 2 / 3.0, 0);
+}
+
 /* tf.math.in_top_k: ties at the border all count, and no output counts beside a NaN. */
 static void top_k_treats_ties_as_tensorflow(void **state)
 {
@@ -335,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_class_that_is_not_there_gives_nan),
         cmocka_unit_test(the_first_of_equal_outputs_is_the_class),
         cmocka_unit_test(binary_accuracy_is_the_share_of_right_outputs),
+        cmocka_unit_test(correlations_are_of_rows),
         cmocka_unit_test(top_k_treats_ties_as_tensorflow),
         cmocka_unit_test(elements_and_rows_count_in_their_buckets),
         cmocka_unit_test(counts_are_those_of_targets_and_outputs_on_either_side),

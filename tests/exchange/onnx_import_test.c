@@ -55,14 +55,16 @@ static cornu_model *round_trip(const cornu_model *m)
     return again;
 }
 
-/* Parts of tensors, other orders of axes, products of more than matrices, and Dot's of vectors of
-   length 1 are written, and not read. */
+/* Parts of tensors, other orders of axes, products of more than matrices, Dot's of vectors of
+   length 1, and sparsemax are written, and not read. */
 static bool is_written_alone(const layer_kind *kind, const char *sample)
 {
     if (strcmp(kind->name, "GetItem") == 0 || strcmp(kind->name, "Transpose") == 0 ||
         strcmp(kind->name, "Permute") == 0 || strcmp(kind->name, "MultiHeadAttention") == 0 ||
         strcmp(kind->name, "TimeDistributed") == 0 ||
         (strcmp(kind->name, "Softmax") == 0 && strstr(sample, "axis")) ||
+        (strstr(kind->name, "Softmax") && strstr(sample, "axis")) ||
+        strcmp(kind->name, "Sparsemax") == 0 || strstr(sample, "sparsemax") ||
         (strcmp(kind->name, "Matmul") == 0 && strncmp(sample, "2,4,4", 5) == 0))
         return true;
     return strcmp(kind->name, "Dot") == 0 &&

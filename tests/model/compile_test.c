@@ -535,6 +535,10 @@ static void accuracy_means_what_keras_makes_of_it(void **state)
     assert_string_equal(metric_name(&a), "accuracy");
     a = read_metric("SparseCategoricalAccuracy", 10, true);
     assert_string_equal(metric_name(&a), "SparseCategoricalAccuracy");
+    assert_int_equal(read_metric("Accuracy", 2, false).id, METRIC_CATEGORICAL_ACCURACY);
+    a = read_metric("{class_name: Accuracy, config: {}}", 2, false);
+    assert_int_equal(a.id, METRIC_ACCURACY);
+    assert_string_equal(metric_name(&a), "accuracy");
 }
 
 static void top_k_takes_k(void **state)

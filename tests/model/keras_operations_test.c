@@ -113,7 +113,9 @@ static void each_operation_is_one_layer_of_its_name(void **state)
         {NN, "Squareplus", ", \"b\": 2", X, "", "Squareplus", "(4, 6)"},
         {NN, "Threshold", ", \"threshold\": 0.5, \"default_value\": -1", X, "", "Threshold",
          "(4, 6)"},
+        {NN, "LogSoftmax", ", \"axis\": 1", X, "", "LogSoftmax", "(4, 6)"},
         {NN, "Softmax", ", \"axis\": -1", X, "", "Softmax", "(4, 6)"},
+        {NN, "Sparsemax", ", \"axis\": -1", X, "", "Sparsemax", "(4, 6)"},
         {NN, "LeakyRelu", ", \"negative_slope\": 0.3", X, "", "LeakyReLU", "(4, 6)"},
         {NN, "Elu", ", \"alpha\": 0.5", X, "", "ELU", "(4, 6)"},
     };

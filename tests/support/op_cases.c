@@ -256,13 +256,16 @@ static void add_pool(const pool_row *r)
     }
 }
 
-/* Those that are never fused have one kernel, which others than them try on the large shapes. */
+/* Those that are never fused have one kernel, as rows have, which others try on the large shapes.
+ */
 enum { ALONE_MOST = 10000 };
 
 static void add_plain(const shape *s)
 {
     for (int k = 0; k < ACTIVATION_COUNT; k++) {
-        if (activation_is_alone((activation_kind)k) && shape_elements(s) > ALONE_MOST)
+        const bool alone = activation_is_alone((activation_kind)k) || k == ACTIVATION_LOG_SOFTMAX ||
+                           k == ACTIVATION_SPARSEMAX;
+        if (alone && shape_elements(s) > ALONE_MOST)
             continue;
         op_case *c = add(OP_ACTIVATION_FORWARD);
         *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.act = act((activation_kind)k)};

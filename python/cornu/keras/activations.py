@@ -237,6 +237,26 @@ def softmax(x, axis=-1):
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
+@_or_layer("LogSoftmax")
+def log_softmax(x, axis=-1):
+    """The softmax's logarithm."""
+    x = _floats(x)
+    rest = x - np.max(x, axis=axis, keepdims=True)
+    return rest - np.log(np.sum(np.exp(rest), axis=axis, keepdims=True))
+
+
+@_or_layer("Sparsemax")
+def sparsemax(x, axis=-1):
+    """x less a limit, at least 0: most are 0. The limit is Keras 3's, so that rows have the sum 1 only where one number is
+    not 0."""
+    x = np.moveaxis(_floats(x), axis, -1)
+    falling = -np.sort(-x, axis=-1)
+    sums, counts = np.cumsum(falling, -1), np.arange(1, x.shape[-1] + 1, dtype=np.float32)
+    support = falling - (sums - 1) / counts > 0
+    limit = (np.sum(np.where(support, sums, np.float32(0)), -1, keepdims=True) - 1) / np.sum(support, -1, keepdims=True)
+    return np.moveaxis(np.maximum(x - limit, 0), -1, axis).astype(np.float32)
+
+
 _names = {name: globals()[row["name"]] for row in TABLES["activations"]
           for name in (row["name"], row["other_name"]) if name} | {"glu": glu, "threshold": threshold}
 globals().update(_names)

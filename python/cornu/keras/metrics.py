@@ -10,7 +10,8 @@ from .._tables import TABLES, Configured, make_classes, names_of, only, plain
 from . import _keras_names, _objects, initializers
 from ._names import snake_case
 from ._tf2 import takes
-from .losses import (Loss, binary_crossentropy, categorical_crossentropy, categorical_hinge, cosine_similarity, hinge, kl_divergence, log_cosh,
+from .losses import (Loss, binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy,
+                     categorical_hinge, cosine_similarity, hinge, huber, kl_divergence, log_cosh,
                      mean_absolute_error, mean_absolute_percentage_error, mean_squared_error,
                      mean_squared_logarithmic_error, poisson, sparse_categorical_crossentropy, squared_hinge)
 
@@ -167,7 +168,7 @@ def _values_of(metric: Metric, y_true: np.ndarray, y_pred: np.ndarray):
         kinds = {"Precision": ((True, True), (False, True)), "Recall": ((True, True), (True, False))}
         pair = kinds.get(name) or (_COUNTS[name], None)
         return tuple(((true == kind[0]) & (found == kind[1])).astype(np.float32) if kind else np.zeros(1, np.float32) for kind in pair)
-    function = {"RootMeanSquaredError": mean_squared_error, "CosineSimilarity": cosine_similarity}.get(
+    function = {"RootMeanSquaredError": mean_squared_error, "CosineSimilarity": cosine_similarity, "Accuracy": _accuracy}.get(
         name, _functions.get(metric._row["name"]))
     if function is None:
         raise NotImplementedError(f"{name}: update_state on arrays is not in cornu; compile takes it")
@@ -240,6 +241,31 @@ def _among_best(numbers, y_pred, k: int) -> np.ndarray:
     return (np.sum(y_pred > own, -1) < k).astype(np.float32)
 
 
+def _moments(y_true, y_pred, axis) -> tuple:
+    """Both as differences from their means, and the means."""
+    y_true, y_pred = np.asarray(y_true, np.float32), np.asarray(y_pred, np.float32)
+    means = [np.mean(y, axis=axis, keepdims=True) for y in (y_true, y_pred)]
+    return y_true - means[0], y_pred - means[1], *means
+
+
+def pearson_correlation(y_true, y_pred, axis=-1):
+    """From -1 to 1, for each row."""
+    y_true, y_pred, _, _ = _moments(y_true, y_pred, axis)
+    with np.errstate(all="ignore"):
+        return np.mean(y_true / np.std(y_true, axis=axis, keepdims=True) * (y_pred / np.std(y_pred, axis=axis, keepdims=True)), axis=axis)
+
+
+def concordance_correlation(y_true, y_pred, axis=-1):
+    """From -1 to 1, for each row: 1 only where both are equal."""
+    y_true, y_pred, true_mean, found_mean = _moments(y_true, y_pred, axis)
+    apart = np.var(y_true, axis=axis, keepdims=True) + np.var(y_pred, axis=axis, keepdims=True) + np.square(true_mean - found_mean)
+    return np.mean(2 * y_true * y_pred / (apart + np.float32(1e-7)), axis=axis)
+
+
+def _accuracy(y_true, y_pred):
+    return (np.asarray(y_true) == np.asarray(y_pred)).astype(np.float32)
+
+
 def binary_accuracy(y_true, y_pred, threshold=0.5):
     """1 for each output that is on the right side of the threshold, else 0."""
     return (np.asarray(y_true) == (np.asarray(y_pred) > threshold)).astype(np.float32)
@@ -273,7 +299,8 @@ _names |= {other: globals()[row["class_name"]] for row in TABLES["losses"]
 _names |= {"log_cosh": LogCoshError, "log_cosh_error": LogCoshError}  # noqa: F821
 _functions = {row["name"]: globals()[row["name"]] for row in TABLES["metrics"] if row["name"] in globals()}
 _functions["log_cosh"] = log_cosh
-__all__ += ["Mean", "MeanMetricWrapper", "Metric", "Sum", "deserialize", "get", "serialize", *_functions]
+_wrapped = {function.__name__: function for function in (binary_focal_crossentropy, categorical_focal_crossentropy, huber)}
+__all__ += ["Mean", "MeanMetricWrapper", "Metric", "Sum", "deserialize", "get", "serialize", *_functions, *_wrapped]
 
 
 def check_name(name: str) -> str:

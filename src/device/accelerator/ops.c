@@ -22,18 +22,18 @@ gpu_strips gpu_strips_of(int64_t rows, int64_t columns, int block, int64_t block
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-bool gpu_accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why)
+bool gpu_accepts_rows(const gpu *g, const plan *p, const op *o, const char **why)
 {
     (void)g, (void)p;
-    *why = "not softmax";
-    return o->a.act.kind == ACTIVATION_SOFTMAX;
+    *why = "needs no whole rows";
+    return activation_is_of_rows(o->a.act.kind);
 }
 
 bool gpu_accepts_elements(const gpu *g, const plan *p, const op *o, const char **why)
 {
     (void)g, (void)p;
-    *why = "softmax needs whole rows";
-    return o->a.act.kind != ACTIVATION_SOFTMAX;
+    *why = "needs whole rows";
+    return !activation_is_of_rows(o->a.act.kind);
 }
 
 gpu_head gpu_head_of(const plan *p, const op *o, const op_group *g)

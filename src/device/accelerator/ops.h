@@ -72,8 +72,8 @@ enum { GPU_PARTIALS_MOST = 16 };
 /* ---- rows: softmax, loss, metrics -------------------------------------------------------------
  */
 
-/* softmax; all other activations */
-bool gpu_accepts_softmax(const gpu *g, const plan *p, const op *o, const char **why);
+/* softmax and other activations of rows; all others */
+bool gpu_accepts_rows(const gpu *g, const plan *p, const op *o, const char **why);
 bool gpu_accepts_elements(const gpu *g, const plan *p, const op *o, const char **why);
 
 /* The operations of a GROUP_HEAD, or a single LOSS or METRIC. */

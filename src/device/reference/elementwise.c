@@ -33,9 +33,9 @@ cornu_status reference_activation_forward(const op_run *r)
     activation act = r->op->a.act;
     int64_t rows, n;
     tensor_matrix(y, &rows, &n);
-    if (act.kind == ACTIVATION_SOFTMAX) {
+    if (activation_is_of_rows(act.kind)) {
         for (int64_t row = 0; row < rows; row++)
-            softmax_row(r->in[0] + row * n, r->out[0] + row * n, n);
+            activate_row(act.kind, r->in[0] + row * n, r->out[0] + row * n, n);
         return CORNU_OK;
     }
     for (int64_t i = 0; i < y->count; i++)
@@ -49,9 +49,10 @@ cornu_status reference_activation_backward(const op_run *r)
     activation act = r->op->a.act;
     int64_t rows, n;
     tensor_matrix(dx, &rows, &n);
-    if (act.kind == ACTIVATION_SOFTMAX) {
+    if (activation_is_of_rows(act.kind)) {
         for (int64_t row = 0; row < rows; row++)
-            softmax_row_back(r->in[0] + row * n, r->in[1] + row * n, r->out[0] + row * n, n);
+            activate_row_back(act.kind, r->in[0] + row * n, r->in[1] + row * n, r->out[0] + row * n,
+                              n);
         return CORNU_OK;
     }
     for (int64_t i = 0; i < dx->count; i++)

@@ -38,6 +38,17 @@ RULE row_metric metric_binary_accuracy(const row_view *r, row_index k)
     return metric_whole(r, hits, row_count(r));
 }
 
+/* The fraction of outputs that equal their targets. */
+RULE row_metric metric_accuracy(const row_view *r, row_index k)
+{
+    row_number hits = 0;
+    (void)k;
+    for (ROW_EACH(i, r))
+        hits += row_output(r, i) >= row_target(r, i) && row_output(r, i) <= row_target(r, i);
+    hits = row_sum(r, hits);
+    return metric_whole(r, hits, row_count(r));
+}
+
 RULE row_metric metric_categorical_accuracy(const row_view *r, row_index k)
 {
     row_index expected = row_first_target(r), found = row_first_output(r);
@@ -112,6 +123,53 @@ RULE row_metric metric_false_positives(const row_view *r, row_index k)
 RULE row_metric metric_false_negatives(const row_view *r, row_index k)
 {
     return metric_count(r, k, 1, 0);
+}
+
+/* ---- correlations ------------------------------------------------------------------------ */
+
+/* Means and variances of a row's outputs (o) and targets (t), and the mean of (o - o's mean)
+   (t - t's mean). */
+typedef struct metric_moments {
+    row_number o, t, o_variance, t_variance, covariance;
+} metric_moments;
+
+RULE metric_moments metric_moments_of(const row_view *r)
+{
+    metric_moments m;
+    row_number o = 0, t = 0, oo = 0, tt = 0, ot = 0, n = (row_number)row_count(r);
+    for (ROW_EACH(i, r)) {
+        o += row_output(r, i);
+        t += row_target(r, i);
+    }
+    m.o = row_sum(r, o) / n;
+    m.t = row_sum(r, t) / n;
+    for (ROW_EACH(i, r)) {
+        row_number from_o = row_output(r, i) - m.o, from_t = row_target(r, i) - m.t;
+        oo += from_o * from_o;
+        tt += from_t * from_t;
+        ot += from_o * from_t;
+    }
+    m.o_variance = row_sum(r, oo) / n;
+    m.t_variance = row_sum(r, tt) / n;
+    m.covariance = row_sum(r, ot) / n;
+    return m;
+}
+
+RULE row_metric metric_pearson_correlation(const row_view *r, row_index k)
+{
+    metric_moments m = metric_moments_of(r);
+    (void)k;
+    return metric_whole(r, m.covariance / (row_sqrt(m.o_variance) * row_sqrt(m.t_variance)), 1);
+}
+
+/* Keras 3.15 takes the targets, too, from the outputs' mean, which changes nothing: the outputs'
+   differences from it have the sum 0. */
+RULE row_metric metric_concordance_correlation(const row_view *r, row_index k)
+{
+    metric_moments m = metric_moments_of(r);
+    row_number between = m.t - m.o, all = m.o_variance + m.t_variance + between * between;
+    (void)k;
+    return metric_whole(r, 2 * m.covariance / (all + LOSS_CLIP_LOW), 1);
 }
 
 /* 1 for each row: weighted means are divided by the sum of the weights. */

@@ -283,15 +283,6 @@ static int64_t axis_of(int axis, bool first)
     return first ? firsts[axis] : axis;
 }
 
-static const char *index_tensor(onnx_export *e, const char *name, int64_t value)
-{
-    const int64_t one = 1;
-    int64_t *values = onnx_graph_new_tensor(e->graph, name, ONNX_INT64, &one, 1);
-    if (values)
-        *values = value;
-    return name;
-}
-
 static void export_slice(onnx_export *e, const op *o)
 {
     bool first;
@@ -299,10 +290,10 @@ static void export_slice(onnx_export *e, const op *o)
     const int axis = o->a.slice.axis;
     const int64_t begin = o->a.slice.begin, step = o->a.slice.step;
     const int64_t end = begin + (tensor_of(e, o->out[0])->shape.dim[axis] - 1) * step + 1;
-    const char *inputs[] = {x, index_tensor(e, onnx_name(e, y, "starts"), begin),
-                            index_tensor(e, onnx_name(e, y, "ends"), end),
-                            index_tensor(e, onnx_name(e, y, "axes"), axis_of(axis, first)),
-                            index_tensor(e, onnx_name(e, y, "steps"), step)};
+    const char *inputs[] = {x, onnx_index(e, onnx_name(e, y, "starts"), begin),
+                            onnx_index(e, onnx_name(e, y, "ends"), end),
+                            onnx_index(e, onnx_name(e, y, "axes"), axis_of(axis, first)),
+                            onnx_index(e, onnx_name(e, y, "steps"), step)};
     onnx_graph_node(e->graph, "Slice", inputs, 5, y);
 }
 

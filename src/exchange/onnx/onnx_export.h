@@ -32,6 +32,8 @@ onnx_node *onnx_apply(onnx_export *e, const char *kind, const char *a, const cha
                       const char *y);
 /* A new tensor of `count` numbers (0: a single one, without a dimension), all `value`. */
 const char *onnx_constant(onnx_export *e, const char *name, int64_t count, float value);
+/* A new tensor of one whole number, as operators have it for axes and places. */
+const char *onnx_index(onnx_export *e, const char *name, int64_t value);
 /* The name under which the caller makes `t` now. */
 const char *onnx_result(onnx_export *e, tensor_ref t, bool first);
 /* Dimension i of y is dimension order[i] of x. */

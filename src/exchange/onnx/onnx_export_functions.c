@@ -196,10 +196,63 @@ static void export_inverse_norm(onnx_export *e, const place *p)
     onnx_apply(e, "Reciprocal", norm, NULL, p->y);
 }
 
+/* ---- of rows ------------------------------------------------------------------------------- */
+
 static void export_softmax(onnx_export *e, const place *p)
 {
     onnx_node *n = onnx_apply(e, "Softmax", p->x, NULL, p->y);
     onnx_node_int(e->graph, n, "axis", p->axis);
+}
+
+static void export_log_softmax(onnx_export *e, const place *p)
+{
+    onnx_node *n = onnx_apply(e, "LogSoftmax", p->x, NULL, p->y);
+    onnx_node_int(e->graph, n, "axis", p->axis);
+}
+
+/* The output of an operator whose second input says an axis; keeps: where this stays as one of 1.
+ */
+static const char *along(onnx_export *e, const place *p, const char *kind, const char *x, int axis,
+                         bool keeps, const char *name)
+{
+    const char *y = onnx_name(e, p->y, name);
+    onnx_node *n = onnx_apply(e, kind, x, onnx_index(e, onnx_name(e, y, "axes"), axis), y);
+    if (!keeps)
+        onnx_node_int(e->graph, n, "keepdims", 0);
+    return y;
+}
+
+/* Of the table of all pairs: by how much the others exceed an element, in all, and how many of them
+   do, equal ones as half. */
+static void add_pairs(onnx_export *e, const place *p, const char **excess, const char **before)
+{
+    const char *own = along(e, p, "Unsqueeze", p->x, p->axis + 1, true, "own");
+    const char *others = along(e, p, "Unsqueeze", p->x, p->axis, true, "others");
+    const char *above = part(e, p, "Sub", others, own, "above");
+    const char *over = part(e, p, "Relu", above, NULL, "over");
+    const char *sign = part(e, p, "Sign", above, NULL, "sign");
+    const char *twice = with_number(e, p, "Add", sign, "sign_one", 1, "twice");
+    const char *counts = with_number(e, p, "Mul", twice, "half", 0.5f, "counts");
+    *excess = along(e, p, "ReduceSum", over, p->axis + 1, false, "excess");
+    *before = along(e, p, "ReduceSum", counts, p->axis + 1, false, "before");
+}
+
+/* No operator: the rule of device/rules/row_activations.h. */
+static void export_sparsemax(onnx_export *e, const place *p)
+{
+    const char *excess, *before, *support = onnx_name(e, p->y, "support");
+    add_pairs(e, p, &excess, &before);
+    const char *is_in = with_number(e, p, "Less", excess, "one", 1, "is_in");
+    onnx_node_int(e->graph, onnx_apply(e, "Cast", is_in, NULL, support), "to", ONNX_FLOAT);
+    const char *size = along(e, p, "ReduceSum", support, p->axis, true, "size");
+    const char *own = with_number(e, p, "Add", size, "own_half", 0.5f, "size_and_half");
+    const char *kept = part(e, p, "Mul", support, p->x, "kept");
+    const char *weighted =
+        part(e, p, "Mul", kept, part(e, p, "Sub", own, before, "weight"), "weighted");
+    const char *sum = along(e, p, "ReduceSum", weighted, p->axis, true, "sum");
+    const char *beyond = with_number(e, p, "Sub", sum, "sum_one", 1, "beyond");
+    const char *limit = part(e, p, "Div", beyond, size, "limit");
+    onnx_apply(e, "Relu", part(e, p, "Sub", p->x, limit, "rest"), NULL, p->y);
 }
 
 typedef void activation_function(onnx_export *e, const place *p);

@@ -31,6 +31,15 @@ const char *onnx_constant(onnx_export *e, const char *name, int64_t count, float
     return name;
 }
 
+const char *onnx_index(onnx_export *e, const char *name, int64_t value)
+{
+    const int64_t one = 1;
+    int64_t *values = onnx_graph_new_tensor(e->graph, name, ONNX_INT64, &one, 1);
+    if (values)
+        *values = value;
+    return name;
+}
+
 const char *onnx_result(onnx_export *e, tensor_ref t, bool first)
 {
     onnx_value *v = &e->values[t];

@@ -83,14 +83,14 @@ static cornu_status import_power(onnx_import *im)
 }
 
 /* Over all dimensions from `axis` on, as if they were one. */
-static cornu_status add_flattened_softmax(onnx_import *im, int64_t axis)
+static cornu_status add_flattened_softmax(onnx_import *im, int64_t axis, const char *name)
 {
     const shape s = im->x.shape;
     shape rows = {.rank = (int)axis};
     memcpy(rows.dim, s.dim, (size_t)(axis - 1) * sizeof *rows.dim);
     rows.dim[axis - 1] = -1;
     TRY(onnx_add_reshape(im, &rows));
-    TRY(onnx_add_layer(im, "Activation", "{activation: softmax}"));
+    TRY(onnx_add_layer(im, "Activation", "{activation: %s}", name));
     TRY(onnx_add_reshape(im, &s));
     return onnx_done(im);
 }
@@ -98,6 +98,8 @@ static cornu_status add_flattened_softmax(onnx_import *im, int64_t axis)
 /* Before opset 13 the input is flattened from the axis on, which is 1 unless it is given. */
 static cornu_status import_softmax(onnx_import *im)
 {
+    const bool is_log = strcmp(node(im)->op_type, "LogSoftmax") == 0;
+    const char *name = is_log ? "log_softmax" : "softmax";
     const bool flattens = im->opset < 13;
     const int64_t rank = im->x.shape.rank + 1;
     const int64_t last = im->x.order == ORDER_FIRST && !flattens ? 1 : rank - 1;
@@ -105,16 +107,16 @@ static cornu_status import_softmax(onnx_import *im)
     axis += axis < 0 ? rank : 0;
     const bool some = axis > 0 && axis < rank - 1 && (im->x.order != ORDER_FIRST || axis == 1);
     if (flattens && some)
-        return add_flattened_softmax(im, axis);
+        return add_flattened_softmax(im, axis, name);
     if (!flattens && im->x.order == ORDER_PLAIN && axis > 0 && axis < last) {
-        TRY(onnx_add_layer(im, "Softmax", "{axis: %lld}", (long long)axis));
+        TRY(onnx_add_layer(im, is_log ? "LogSoftmax" : "Softmax", "{axis: %lld}", (long long)axis));
         return onnx_done(im);
     }
     if (axis != last || (flattens && im->x.order == ORDER_FIRST))
         return onnx_import_fail(im,
                                 "axis: found %lld, of opset %lld; expected that of the channels",
                                 (long long)axis, (long long)im->opset);
-    return add_activation(im, "softmax");
+    return add_activation(im, name);
 }
 
 enum { GELU_REST = 4 };
@@ -630,6 +632,7 @@ static const operator_row operators[] = {
     {"Less", onnx_import_pair},
     {"LessOrEqual", onnx_import_pair},
     {"Log", onnx_import_function},
+    {"LogSoftmax", import_softmax},
     {"MatMul", import_matmul},
     {"Max", import_operands},
     {"MaxPool", onnx_import_pool},

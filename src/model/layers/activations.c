@@ -24,7 +24,7 @@ static const char *const activation_samples[] = {
 #define ELEMENT_FUNCTION(...)
 #define ACTIVATION_OF_ROWS(id, name, ...) \
     ACTIVATION(id, name)                  \
-    "6 | {activation: " name "}",
+    "4 | {activation: " name "}",
 #include "model/activations.def"
     NULL,
 };
@@ -280,21 +280,28 @@ static cornu_status softmax_moved(step_builder *b, tensor_ref x, const int order
     return moves ? emit_transpose(b, x, back ? opposite : order, y) : CORNU_OK;
 }
 
-static cornu_status softmax_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                 tensor_ref *y)
+/* An activation of rows along the axes. */
+static cornu_status emit_along(const layer *l, step_builder *b, tensor_ref x, activation_kind kind,
+                               tensor_ref *y)
 {
-    const shape in = emit_shape(b, x[0]);
+    const shape in = emit_shape(b, x);
     int order[SHAPE_MAX], kept;
     TRY(softmax_order(l->config, &in, order, &kept));
-    TRY(softmax_moved(b, x[0], order, false, y));
+    TRY(softmax_moved(b, x, order, false, y));
     const shape moved = emit_shape(b, *y);
     shape rows = {.rank = kept + 1, .dim = {1, 1, 1, 1, 1}};
     for (int i = 0; i < moved.rank; i++)
         rows.dim[i < kept ? i : kept] *= moved.dim[i];
     TRY(emit_reshape(b, *y, &rows, y));
-    TRY(emit_activation(b, *y, (activation){.kind = ACTIVATION_SOFTMAX}, y));
+    TRY(emit_activation(b, *y, (activation){.kind = kind}, y));
     TRY(emit_reshape(b, *y, &moved, y));
     return softmax_moved(b, *y, order, true, y);
+}
+
+static cornu_status softmax_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                 tensor_ref *y)
+{
+    return emit_along(l, b, x[0], ACTIVATION_SOFTMAX, y);
 }
 
 static const char *const softmax_samples[] = {
@@ -315,3 +322,30 @@ const layer_kind layer_Softmax = {
     .emit = softmax_emit,
     .samples = softmax_samples,
 };
+
+/* The operations of keras.ops that are other activations of rows, along one axis. */
+#define ALONG_AXIS(class_name, name_of_it, kind_, samples_)                                     \
+    static cornu_status name_of_it##_emit(const layer *l, step_builder *b, const tensor_ref *x, \
+                                          tensor_ref *y)                                        \
+    {                                                                                           \
+        return emit_along(l, b, x[0], kind_, y);                                                \
+    }                                                                                           \
+    const layer_kind layer_##class_name = {                                                     \
+        .name = #class_name,                                                                    \
+        .base_name = #name_of_it,                                                               \
+        .operation = OPS_NN,                                                                    \
+        .config_size = sizeof(softmax_config),                                                  \
+        .fields = softmax_fields,                                                               \
+        .declare = softmax_declare,                                                             \
+        .emit = name_of_it##_emit,                                                              \
+        .samples = samples_,                                                                    \
+    }
+
+static const char *const log_softmax_samples[] = {"6 | {}", "2,3,5 | {axis: 1}", NULL};
+ALONG_AXIS(LogSoftmax, log_softmax, ACTIVATION_LOG_SOFTMAX, log_softmax_samples);
+
+/* Of numbers near each other, as it jumps where one enters the support. */
+#define NEAR "{Rescaling: {scale: 0.125}}, "
+static const char *const sparsemax_samples[] = {"6 | " NEAR "| {}", "2,3,5 | " NEAR "| {axis: 1}",
+                                                NULL};
+ALONG_AXIS(Sparsemax, sparsemax, ACTIVATION_SPARSEMAX, sparsemax_samples);

@@ -98,7 +98,7 @@ static cornu_status check_activation(const char *key, activation a)
 {
     const bool known = a.kind == ACTIVATION_HARD_SIGMOID ||
                        (activation_from_output(a.kind) && !activation_is_alone(a.kind) &&
-                        a.kind != ACTIVATION_SOFTMAX);
+                        !activation_is_of_rows(a.kind));
     if (known)
         return CORNU_OK;
     return status_fail(CORNU_UNSUPPORTED,

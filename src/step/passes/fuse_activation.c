@@ -1,6 +1,6 @@
 /* Fuses an activation into the dense or convolution before it: one operation writes the
-   activation's output. The backward pass is unchanged: it reads that output. Softmax stays
-   separate, because it needs whole rows, and so do functions that are no activations. */
+   activation's output. The backward pass is unchanged: it reads that output. Softmax and its
+   kin stay separate, because they need whole rows, and so do functions that are no activations. */
 #include "step/builder.h"
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ cornu_status pass_fuse_activation(plan *p)
 {
     for (int i = p->op_count - 1; i >= 0; i--) {
         const op *o = &p->ops[i];
-        if (o->kind != OP_ACTIVATION_FORWARD || o->a.act.kind == ACTIVATION_SOFTMAX ||
+        if (o->kind != OP_ACTIVATION_FORWARD || activation_is_of_rows(o->a.act.kind) ||
             !activation_from_output(o->a.act.kind) || activation_is_alone(o->a.act.kind) ||
             count_uses(p, o->in[0]) != 1)
             continue;

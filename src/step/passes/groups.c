@@ -17,7 +17,7 @@ static bool reads(const plan *p, int i, op_kind kind, int input, tensor_ref t)
 /* Can kernels of other operations apply it to what they compute? */
 static bool joins_others(activation_kind kind)
 {
-    return kind != ACTIVATION_SOFTMAX && !activation_is_alone(kind);
+    return !activation_is_of_rows(kind) && !activation_is_alone(kind);
 }
 
 static bool is_elementwise(const op *o)

@@ -48,3 +48,20 @@ for name, y in (("mean_absolute_percentage_error", values), ("mean_squared_logar
                 ("log_cosh", values), ("poisson", bits), ("hinge", bits), ("squared_hinge", bits),
                 ("categorical_hinge", one_hot), ("kl_divergence", one_hot)):
     results[f"{name} of arrays"] = np.asarray(getattr(metrics, name)(y, shares))
+
+wide = rng.normal(0, 1, (26, 5)).astype("float32")
+model = keras.Sequential([keras.Input((5,)), layers.Dense(5)])
+model.set_weights([rng.normal(0, 0.7, w.shape) for w in model.get_weights()])
+of = [metrics.PearsonCorrelation(), metrics.ConcordanceCorrelation(name="agreement"), "pearson_correlation", metrics.huber, metrics.Accuracy()]
+model.compile("sgd", "mse", metrics=of[:4], weighted_metrics=[metrics.ConcordanceCorrelation()])
+results["correlations"] = model.fit(x, wide, sample_weight=rng.random(26), epochs=2, batch_size=8, shuffle=False, validation_split=0.25, verbose=0).history
+model = keras.Sequential([keras.Input((5,)), layers.Rescaling(1.0)])
+model.compile(loss="mse", metrics=[metrics.Accuracy(), "Accuracy", metrics.Accuracy(name="equal")])
+results["equal"] = model.evaluate(np.round(x), np.round(0.6 * x), verbose=0, return_dict=True)
+for name in ("pearson_correlation", "concordance_correlation", "huber"):
+    results[f"{name} of arrays"] = np.asarray(getattr(metrics, name)(wide, x))
+for metric in (metrics.Accuracy(), metrics.PearsonCorrelation(), metrics.ConcordanceCorrelation()):
+    metric.update_state(*map(np.round if metric.name == "accuracy" else np.asarray, (wide, x)))
+    results[f"{metric.name} by itself"] = float(metric.result())
+for name in ("binary_focal_crossentropy", "categorical_focal_crossentropy"):
+    results[f"{name} of arrays"] = np.asarray(getattr(metrics, name)(one_hot, shares))

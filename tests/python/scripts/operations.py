@@ -34,6 +34,7 @@ pictures = {
     "smooth": lambda t: ops.celu(t, 0.7) + ops.selu(t) + ops.softplus(t) * ops.softsign(t) - ops.log_sigmoid(t) + ops.squareplus(t, 2),
     "sparse": lambda t: ops.hard_shrink(t, 0.3) + ops.soft_shrink(t) + ops.sparse_plus(t) - ops.sparse_sigmoid(t) * ops.tanh_shrink(t),
     "thresholds": lambda t: ops.threshold(t, 0.4, -2) + keras.activations.relu(t, 0.1, 1.5, 0.2), "gelu": lambda t: ops.gelu(t) + 2 * ops.gelu(t, False),
+    "of rows": lambda t: ops.log_softmax(t) * ops.sparsemax(t) + ops.log_softmax(t, axis=2) - ops.sparsemax(3 * t, axis=1),
     "gated": lambda t: ops.glu(t, axis=1) + ops.glu(keras.activations.leaky_relu(t), axis=1),
     "keras.activations": lambda t: keras.activations.relu(t, negative_slope=0.2) + keras.activations.gelu(t),
     "slices": lambda t: t[:, 1:3] + t[:, ::2] * t[:, -3:-1], "numbers": lambda t: t[:, 0] - t[..., -1, :],

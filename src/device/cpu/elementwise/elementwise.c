@@ -7,7 +7,7 @@
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-/* Forward and backward, by the kernels of elementwise_kernels.c; softmax backward by rows (forward:
+/* Forward and backward, by the kernels of elementwise_kernels.c, or by rows (softmax forward:
    softmax_loss.c). */
 
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
@@ -36,6 +36,24 @@ static void softmax_back(const float *y, const float *dy, float *dx, int64_t row
     }
 }
 
+static void rows_back(activation_kind kind, const float *x_or_y, const float *dy, float *dx,
+                      int64_t rows, int64_t columns)
+{
+    if (kind == ACTIVATION_SOFTMAX) {
+        softmax_back(x_or_y, dy, dx, rows, columns);
+        return;
+    }
+    for (int64_t i = 0; i < rows * columns; i += columns)
+        activate_row_back(kind, x_or_y + i, dy + i, dx + i, columns);
+}
+
+static void rows_forward(activation_kind kind, const float *x, float *y, int64_t rows,
+                         int64_t columns)
+{
+    for (int64_t i = 0; i < rows * columns; i += columns)
+        activate_row(kind, x + i, y + i, columns);
+}
+
 /* ---- kernels ---------------------------------------------------------------------------- */
 
 typedef struct activation_run {
@@ -44,7 +62,7 @@ typedef struct activation_run {
     const float *x, *dy; /* dy: backward only */
     float *y;
     int64_t rows, columns,
-        rows_per_task; /* softmax; all other activations have one long row of single columns */
+        rows_per_task; /* of rows; all other activations have one long row of single columns */
 } activation_run;
 
 static void run_task(void *context, int64_t task, int worker)
@@ -56,8 +74,11 @@ static void run_task(void *context, int64_t task, int worker)
     int64_t first = begin * a->columns, count = (end - begin) * a->columns;
     const float *x = a->x + first;
     float *y = a->y + first;
-    if (a->dy && a->act.kind == ACTIVATION_SOFTMAX)
-        softmax_back(x, a->dy + first, y, end - begin, a->columns);
+    const bool of_rows = activation_is_of_rows(a->act.kind);
+    if (a->dy && of_rows)
+        rows_back(a->act.kind, x, a->dy + first, y, end - begin, a->columns);
+    else if (of_rows)
+        rows_forward(a->act.kind, x, y, end - begin, a->columns);
     else if (a->dy)
         a->kernels->activate_back[a->act.kind](x, a->dy + first, y, count, a->act.alpha);
     else
@@ -67,7 +88,7 @@ static void run_task(void *context, int64_t task, int worker)
 static bool accepts_forward(const plan *p, const op *o, const char **why)
 {
     (void)p;
-    *why = "goes by rows";
+    *why = "has a kernel of its own";
     return o->a.act.kind != ACTIVATION_SOFTMAX;
 }
 
@@ -83,7 +104,7 @@ static cornu_status run(const op_run *r)
                         .rows_per_task = CPU_TASK};
     if (r->op->kind == OP_ACTIVATION_BACKWARD)
         a.dy = r->in[1];
-    if (a.act.kind == ACTIVATION_SOFTMAX) {
+    if (activation_is_of_rows(a.act.kind)) {
         tensor_matrix(t, &a.rows, &a.columns);
         a.rows_per_task = cpu_rows_per_task(a.columns);
     }

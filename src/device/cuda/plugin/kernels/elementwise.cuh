@@ -83,49 +83,73 @@ extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
     }
 }
 
-/* ---- softmax ------------------------------------------------------------------------------ */
+/* ---- activations of rows ------------------------------------------------------------------- */
 
-/* Row `row` of x for one of its threads; n = 0 if there is no such row. */
-static __device__ inline row_view softmax_view(const float *x, int64_t row, int64_t rows, int64_t n,
-                                               int lanes)
+/* A row for one of its threads, by its group's place in the block; n = 0 if there is no such row.
+ */
+static __device__ inline row_view activated_row(const row_activation_params *p, int64_t row)
 {
     row_view r;
-    r.output = x + row * n;
-    r.target = (const float *)0;
-    r.gradient = r.activated = (float *)0;
+    r.output = p->x_or_y + row * p->n;
+    r.target = p->dy + row * p->n;
+    r.gradient = p->result + row * p->n;
+    r.activated = (float *)0;
     r.activation = ACTIVATION_LINEAR;
-    r.n = row < rows ? n : 0;
-    r.lanes = lanes;
-    r.lane = (int)threadIdx.x & (lanes - 1);
+    r.n = row < p->rows ? p->n : 0;
+    r.lanes = p->lanes;
+    r.lane = (int)threadIdx.x & (p->lanes - 1);
     r.rows = r.weight = 1;
     return r;
 }
 
+static __device__ inline void activate_row(int kind, const row_view *r)
+{
+    switch (kind) {
+#define ACTIVATION(...)
+#define ACTIVATION_OF_ROWS(id, name, other_name, rule, ...) \
+    case ACTIVATION_##id:                                   \
+        activate_row_##rule(r);                             \
+        return;
+#include "model/activations.def"
+    }
+}
+
+static __device__ inline void activate_row_back(int kind, const row_view *r)
+{
+    switch (kind) {
+#define ACTIVATION(...)
+#define ACTIVATION_OF_ROWS(id, name, other_name, rule, ...) \
+    case ACTIVATION_##id:                                   \
+        activate_row_##rule##_back(r);                      \
+        return;
+#include "model/activations.def"
+    }
+}
+
 /* The groups of `lanes` threads of a block go through its rows; all threads make the same number of
    rounds, because several groups are in a warp. */
+#define ROUNDS_OF_ROWS(first, groups, p) \
+    int64_t first = blockIdx.x * groups; \
+    first < p.rows;                      \
+    first += gridDim.x * groups
+
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
-    cornu_softmax_forward(softmax_forward_params p)
+    cornu_row_activation_forward(row_activation_params p)
 {
-    int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
-    for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
-        int64_t row = first + group;
-        row_view r = softmax_view(p.x, row, p.rows, p.n, p.lanes);
-        row_exponentials e = row_exponentials_of(&r);
-        for (ROW_EACH(i, &r))
-            p.y[row * p.n + i] = (float)row_softmax(&e, row_output(&r, i));
+    int64_t groups = blockDim.x / (unsigned)p.lanes, own = threadIdx.x / (unsigned)p.lanes;
+    for (ROUNDS_OF_ROWS(first, groups, p)) {
+        row_view r = activated_row(&p, first + own);
+        activate_row(p.kind, &r);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(ELEMENT_THREADS)
-    cornu_softmax_backward(softmax_backward_params p)
+    cornu_row_activation_backward(row_activation_params p)
 {
-    int64_t groups = blockDim.x / (unsigned)p.lanes, group = threadIdx.x / (unsigned)p.lanes;
-    for (int64_t first = blockIdx.x * groups; first < p.rows; first += gridDim.x * groups) {
-        int64_t row = first + group;
-        row_view r = softmax_view(p.y, row, p.rows, p.n, p.lanes);
-        r.target = p.dy + row * p.n;
-        r.gradient = p.dx + row * p.n;
-        row_softmax_back(&r);
+    int64_t groups = blockDim.x / (unsigned)p.lanes, own = threadIdx.x / (unsigned)p.lanes;
+    for (ROUNDS_OF_ROWS(first, groups, p)) {
+        row_view r = activated_row(&p, first + own);
+        activate_row_back(p.kind, &r);
     }
 }
 

@@ -11,7 +11,7 @@ typedef struct activation_forward_params {
     const float *x;
     float *y; /* may be x */
     int64_t count;
-    int32_t kind; /* not softmax */
+    int32_t kind; /* not of rows */
     float alpha;
 } activation_forward_params;
 
@@ -19,7 +19,7 @@ typedef struct activation_backward_params {
     const float *x_or_y, *dy;
     float *dx; /* may be dy */
     int64_t count;
-    int32_t kind; /* not softmax */
+    int32_t kind; /* not of rows */
     float alpha;
 } activation_backward_params;
 
@@ -28,24 +28,19 @@ typedef struct bias_activation_params {
     const float *x, *bias; /* bias [columns] */
     float *y;              /* may be x */
     int64_t count, columns;
-    int32_t kind; /* not softmax */
+    int32_t kind; /* not of rows */
     float alpha;
 } bias_activation_params;
 
 /* Rows of n elements, each by `lanes` threads side by side (a power of two up to 32). */
-typedef struct softmax_forward_params {
-    const float *x;
-    float *y;
+typedef struct row_activation_params {
+    const float *x_or_y, *dy; /* y and dy of the backward pass */
+    float *result;            /* y or dx */
     int64_t rows, n;
-    int32_t lanes;
-} softmax_forward_params;
-
-typedef struct softmax_backward_params {
-    const float *y, *dy;
-    float *dx;
-    int64_t rows, n;
-    int32_t lanes;
-} softmax_backward_params;
+    int32_t lanes, kind;
+} row_activation_params;
+typedef row_activation_params row_activation_forward_params;
+typedef row_activation_params row_activation_backward_params;
 
 /* y = x scale + offset */
 typedef struct scale_params {

@@ -67,8 +67,8 @@ typedef struct row_view {
     int activation;
     int64_t n;
     int lane, lanes;
-    float rows;   /* gradients are divided by it: the loss is the mean */
-    float weight; /* and times this: the sample's */
+    float rows;             /* gradients are divided by it: the loss is the mean */
+    float weight;           /* and times this: the sample's */
     float reals[ROW_REALS]; /* of the options */
 } row_view;
 
@@ -135,6 +135,6 @@ static __device__ int64_t first_largest(const float *x, const row_view *r)
 #define row_first_target(r) first_largest((r)->target, r)
 #define row_is_finite(a) isfinite(a)
 #define row_share(a, b) ((double)(a) / (double)(b))
-#include "device/rules/softmax.h"
+#include "device/rules/row_activations.h"
 
 #endif

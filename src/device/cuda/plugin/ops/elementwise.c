@@ -67,26 +67,28 @@ const gpu_kernel *const cuda_gather_samples[] = {&gather, NULL};
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-static cuda_grid softmax_grid(int64_t rows, int lanes)
+/* Forward, and backward where dy is not NULL. */
+static cornu_status launch_rows(const gpu_op *r, cuda_function function, const float *dy)
 {
-    return cuda_line(gpu_blocks(rows, ELEMENT_THREADS / lanes, 0), ELEMENT_THREADS);
-}
-
-static cornu_status enqueue_softmax_forward(const gpu_op *r)
-{
-    softmax_forward_params p = {.x = (const float *)r->in[0], .y = (float *)r->out[0]};
+    row_activation_params p = {.x_or_y = (const float *)r->in[0],
+                               .dy = dy,
+                               .result = (float *)r->out[0],
+                               .kind = (int32_t)r->op->a.act.kind};
     tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
     p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
-    return cuda_launch(r->g, CUDA_softmax_forward, softmax_grid(p.rows, p.lanes), &p);
+    const cuda_grid grid =
+        cuda_line(gpu_blocks(p.rows, ELEMENT_THREADS / p.lanes, 0), ELEMENT_THREADS);
+    return cuda_launch(r->g, function, grid, &p);
 }
 
-static cornu_status enqueue_softmax_backward(const gpu_op *r)
+static cornu_status enqueue_rows_forward(const gpu_op *r)
 {
-    softmax_backward_params p = {
-        .y = (const float *)r->in[0], .dy = (const float *)r->in[1], .dx = (float *)r->out[0]};
-    tensor_matrix(GPU_OUT(r, 0), &p.rows, &p.n);
-    p.lanes = gpu_lanes(p.n, GPU_ROW_LANES_MOST);
-    return cuda_launch(r->g, CUDA_softmax_backward, softmax_grid(p.rows, p.lanes), &p);
+    return launch_rows(r, CUDA_row_activation_forward, NULL);
+}
+
+static cornu_status enqueue_rows_backward(const gpu_op *r)
+{
+    return launch_rows(r, CUDA_row_activation_backward, (const float *)r->in[1]);
 }
 
 static cornu_status enqueue_forward(const gpu_op *r)
@@ -140,16 +142,16 @@ cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count)
     return cuda_launch(g, CUDA_cast_bf16, cuda_element_grid(count), &p);
 }
 
-static const gpu_kernel softmax_forward = {
-    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_forward};
-static const gpu_kernel softmax_backward = {
-    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_backward};
+static const gpu_kernel rows_forward = {
+    .name = "rows", .accepts = gpu_accepts_rows, .enqueue = enqueue_rows_forward};
+static const gpu_kernel rows_backward = {
+    .name = "rows", .accepts = gpu_accepts_rows, .enqueue = enqueue_rows_backward};
 static const gpu_kernel forward = {
     .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_forward};
 static const gpu_kernel backward = {
     .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_backward};
-const gpu_kernel *const cuda_activation_forward[] = {&cuda_head, &forward, &softmax_forward, NULL};
-const gpu_kernel *const cuda_activation_backward[] = {&backward, &softmax_backward, NULL};
+const gpu_kernel *const cuda_activation_forward[] = {&cuda_head, &forward, &rows_forward, NULL};
+const gpu_kernel *const cuda_activation_backward[] = {&backward, &rows_backward, NULL};
 
 /* ---- dropout ----------------------------------------------------------------------------- */
 

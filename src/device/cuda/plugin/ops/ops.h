@@ -18,7 +18,7 @@ size_t cuda_column_sums_scratch(int64_t rows, int64_t columns);
 cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t columns,
                               gpu_address scratch, gpu_address out);
 
-/* elementwise.c: y[r][c] = act(x[r][c] + bias[c]); x may be y; bias 0: none. Not for softmax. */
+/* elementwise.c: y[r][c] = act(x[r][c] + bias[c]); x may be y; bias 0: none. Not of rows. */
 cornu_status cuda_bias_activation(gpu *g, gpu_address x, gpu_address bias, gpu_address y,
                                   int64_t rows, int64_t columns, activation act);
 /* elementwise.c: y[i] = bfloat16 of x[i], rounded to nearest even; y holds 2 bytes an element. */

@@ -149,4 +149,33 @@ static inline sum2 share_of(row_number hits, row_number of)
 #define row_share(a, b) share_of(a, b)
 #include "device/rules/softmax.h"
 
+/* ---- the rows of a work-group ---------------------------------------------------------------- */
+
+/* A group's rows: first, first + 1, ..., of which this work-item is a lane of one. All work-items
+   make the same number of rounds, as they wait for each other. */
+#define ROUNDS(first, rows, lanes)                             \
+    long first = (long)get_group_id(0) * (WORK_ITEMS / lanes); \
+    first < rows;                                              \
+    first += (long)get_num_groups(0) * (WORK_ITEMS / lanes)
+
+/* A view of a row of a matrix with n columns; `row` may be past the last. */
+static inline row_view view_of(row_exchange exchange, long row, long rows, long n, int lanes)
+{
+    row_view r;
+    r.output = r.target = (global const float *)0;
+    r.gradient = r.activated = (global float *)0;
+    r.activation = ACTIVATION_LINEAR;
+    r.n = row < rows ? n : 0;
+    r.lane = get_local_id(0) & (lanes - 1);
+    r.lanes = lanes;
+    r.share = 1;
+    r.exchange = exchange;
+    return r;
+}
+
+#define EXCHANGE(name)                           \
+    local row_number name##_numbers[WORK_ITEMS]; \
+    local int name##_columns[WORK_ITEMS];        \
+    row_exchange name = {name##_numbers, name##_columns}
+
 #endif

@@ -1,74 +1,12 @@
 #include "device/opencl/plugin/kernels/common.h"
 
-/* Softmax, and losses and metrics over rows by the rules of device/rules. Each lane of a row has a
+/* Losses and metrics over rows by the rules of device/rules. Each lane of a row has a
    partial sum of its value; the group adds all. */
 #include "device/opencl/plugin/kernels/shared.h"
 #include "device/opencl/plugin/kernels/row_rules.h"
 
 #include "device/rules/losses.h"
 #include "device/rules/metrics.h"
-
-/* A group's rows: first, first + 1, ..., of which this work-item is a lane of one. All work-items
-   make the same number of rounds, as they wait for each other. */
-#define ROUNDS(first, rows, lanes)                             \
-    long first = (long)get_group_id(0) * (WORK_ITEMS / lanes); \
-    first < rows;                                              \
-    first += (long)get_num_groups(0) * (WORK_ITEMS / lanes)
-
-/* A view of a row of a matrix with n columns; `row` may be past the last. */
-static inline row_view view_of(row_exchange exchange, long row, long rows, long n, int lanes)
-{
-    row_view r;
-    r.output = r.target = (global const float *)0;
-    r.gradient = r.activated = (global float *)0;
-    r.activation = ACTIVATION_LINEAR;
-    r.n = row < rows ? n : 0;
-    r.lane = get_local_id(0) & (lanes - 1);
-    r.lanes = lanes;
-    r.share = 1;
-    r.exchange = exchange;
-    return r;
-}
-
-#define EXCHANGE(name)                           \
-    local row_number name##_numbers[WORK_ITEMS]; \
-    local int name##_columns[WORK_ITEMS];        \
-    row_exchange name = {name##_numbers, name##_columns}
-
-/* ---- softmax ------------------------------------------------------------------------------ */
-
-KERNEL(softmax_forward, WORK_ITEMS)
-(IN(float, x), OUT(float, y), const long rows, const long n, const int lanes)
-{
-    EXCHANGE(exchange);
-    AT(x);
-    AT(y);
-    for (ROUNDS(first, rows, lanes)) {
-        long row = first + get_local_id(0) / lanes;
-        row_view r = view_of(exchange, row, rows, n, lanes);
-        r.output = x + row * n;
-        row_exponentials e = row_exponentials_of(&r);
-        for (ROW_EACH(i, &r))
-            y[row * n + i] = (float)row_softmax(&e, row_output(&r, i));
-    }
-}
-
-KERNEL(softmax_backward, WORK_ITEMS)
-(IN(float, y), IN(float, dy), OUT(float, dx), const long rows, const long n, const int lanes)
-{
-    EXCHANGE(exchange);
-    AT(y);
-    AT(dy);
-    AT(dx);
-    for (ROUNDS(first, rows, lanes)) {
-        long row = first + get_local_id(0) / lanes;
-        row_view r = view_of(exchange, row, rows, n, lanes);
-        r.output = y + row * n;
-        r.target = dy + row * n;
-        r.gradient = dx + row * n;
-        row_softmax_back(&r);
-    }
-}
 
 /* ---- the step's sums ------------------------------------------------------------------------ */
 

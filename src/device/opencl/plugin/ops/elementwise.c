@@ -24,29 +24,21 @@ const gpu_kernel *const opencl_gather_samples[] = {&gather, NULL};
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-static opencl_grid softmax_grid(int64_t rows, int lanes)
+static cornu_status enqueue_rows(const gpu_op *r)
 {
-    return opencl_line(gpu_blocks(rows, WORK_ITEMS / lanes, 0));
-}
-
-static cornu_status enqueue_softmax_forward(const gpu_op *r)
-{
+    static const opencl_function functions[ACTIVATION_COUNT][2] = {
+#define ACTIVATION(...)
+#define ACTIVATION_OF_ROWS(id, ...) [ACTIVATION_##id] = {OPENCL_row_##id, OPENCL_row_##id##_back},
+#include "model/activations.def"
+    };
+    const bool back = r->op->kind == OP_ACTIVATION_BACKWARD;
     int64_t rows, n;
     tensor_matrix(GPU_OUT(r, 0), &rows, &n);
-    int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
-    return OPENCL_LAUNCH(r->g, OPENCL_softmax_forward, softmax_grid(rows, lanes),
-                         A_ADDRESS(r->in[0]), A_ADDRESS(r->out[0]), A_LONG(rows), A_LONG(n),
-                         A_INT(lanes));
-}
-
-static cornu_status enqueue_softmax_backward(const gpu_op *r)
-{
-    int64_t rows, n;
-    tensor_matrix(GPU_OUT(r, 0), &rows, &n);
-    int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
-    return OPENCL_LAUNCH(r->g, OPENCL_softmax_backward, softmax_grid(rows, lanes),
-                         A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->out[0]),
-                         A_LONG(rows), A_LONG(n), A_INT(lanes));
+    const int lanes = gpu_lanes(n, GPU_ROW_LANES_MOST);
+    return OPENCL_LAUNCH(r->g, functions[r->op->a.act.kind][back],
+                         opencl_line(gpu_blocks(rows, WORK_ITEMS / lanes, 0)), A_ADDRESS(r->in[0]),
+                         A_ADDRESS(back ? r->in[1] : 0), A_ADDRESS(r->out[0]), A_LONG(rows),
+                         A_LONG(n), A_INT(lanes));
 }
 
 static cornu_status enqueue_forward(const gpu_op *r)
@@ -67,17 +59,14 @@ static cornu_status enqueue_backward(const gpu_op *r)
                          A_LONG(count), A_INT(act.kind), A_FLOAT(act.alpha));
 }
 
-static const gpu_kernel softmax_forward = {
-    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_forward};
-static const gpu_kernel softmax_backward = {
-    .name = "softmax", .accepts = gpu_accepts_softmax, .enqueue = enqueue_softmax_backward};
+static const gpu_kernel of_rows = {
+    .name = "rows", .accepts = gpu_accepts_rows, .enqueue = enqueue_rows};
 static const gpu_kernel forward = {
     .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_forward};
 static const gpu_kernel backward = {
     .name = "elementwise", .accepts = gpu_accepts_elements, .enqueue = enqueue_backward};
-const gpu_kernel *const opencl_activation_forward[] = {&opencl_head, &forward, &softmax_forward,
-                                                       NULL};
-const gpu_kernel *const opencl_activation_backward[] = {&backward, &softmax_backward, NULL};
+const gpu_kernel *const opencl_activation_forward[] = {&opencl_head, &forward, &of_rows, NULL};
+const gpu_kernel *const opencl_activation_backward[] = {&backward, &of_rows, NULL};
 
 /* ---- dropout ----------------------------------------------------------------------------- */
 
