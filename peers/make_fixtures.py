@@ -699,6 +699,9 @@ def make_losses(seed):
         write_case(group, name, dense(activation), wide, y, loss)
     write_case(group, "huber_image", keras.Sequential([keras.Input((4, 4, 2)), L.Conv2D(3, 3)]),
                lambda g: g.normal(b, 4, 4, 2), None, losses.Huber(0.5, reduction="sum"))
+    for name, loss in (("dice", losses.Dice()), ("dice_axes", losses.Dice(axis=(1, 3))), ("tversky", losses.Tversky(0.3, 0.6))):
+        write_case(group, name, keras.Sequential([keras.Input((3, 3, 2)), L.Conv2D(2, 2, activation="sigmoid")]),
+                   lambda g: g.normal(3, 3, 3, 2), lambda g: g.random.integers(0, 2, (3, 2, 2, 2)).astype(np.float32), loss)
     return group
 
 

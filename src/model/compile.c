@@ -102,9 +102,12 @@ static cornu_status check_loss(const cornu_model *m, const doc *at, int output, 
     return CORNU_OK;
 }
 
-static cornu_status read_traced(const cornu_model *m, const doc *at, int output, model_output *o)
+/* A loss that is a network. */
+static cornu_status read_network(const cornu_model *m, const doc *at, int output, model_output *o)
 {
-    TRY(traced_loss_read(at, model_output_shape(m, output), &o->traced));
+    const shape *s = model_output_shape(m, output);
+    TRY(traced_loss_is(at) ? traced_loss_read(at, s, &o->traced)
+                           : traced_loss_compose(at, &o->loss, s, &o->traced));
     o->loss = (loss){.id = LOSS_VALUES, .reduction = o->traced->reduction};
     o->target = o->traced->classes ? TARGET_CLASSES : TARGET_VALUES;
     return CORNU_OK;
@@ -115,8 +118,10 @@ static cornu_status read_loss(const cornu_model *m, const doc *at, int output, c
     model_output *o = &c->outputs[output];
     o->has_loss = true;
     if (traced_loss_is(at))
-        return read_traced(m, at, output, o);
+        return read_network(m, at, output, o);
     TRY(loss_read(at, &o->loss));
+    if (loss_is_composed(o->loss.id))
+        return read_network(m, at, output, o);
     o->target = loss_kind_of(o->loss.id)->sparse ? TARGET_CLASSES : TARGET_VALUES;
     return check_loss(m, at, output, &o->loss);
 }

@@ -143,9 +143,15 @@ typedef struct loss {
     int reduction;    /* loss_reduction */
     double label_smoothing;
     double reals[ROW_REALS]; /* for the rule */
+    int_list axis;           /* of sums: Dice, Tversky; count -1: all samples together */
 } loss;
 
 const loss_kind *loss_kind_of(loss_id id);
+/* Is it made of the plan's operations? */
+static inline bool loss_is_composed(loss_id id)
+{
+    return id >= LOSS_COUNT;
+}
 /* The numbers that the rule reads: reals[ROW_REALS]. */
 void loss_reals(const loss *l, float *reals);
 /* The loss that a name of any form means; false where it is unknown. */

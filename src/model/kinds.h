@@ -27,7 +27,12 @@ typedef enum recurrent_cell {
 typedef enum loss_id {
 #define LOSS(id, ...) LOSS_##id,
 #include "model/losses.def"
-    LOSS_COUNT
+    LOSS_COUNT, /* of those with a rule */
+    LOSS_BEFORE_COMPOSED = LOSS_COUNT - 1,
+#define LOSS(...)
+#define LOSS_COMPOSED(id, ...) LOSS_##id,
+#include "model/losses.def"
+    LOSS_KINDS
 } loss_id;
 
 typedef enum row_sum {

@@ -17,6 +17,8 @@ static const loss_kind kinds[] = {
 #define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, options, rule, activation, \
                          when)                                                                 \
     KIND(name, class_name, other_name, targets, when, activation)
+#define LOSS_COMPOSED(id, name, class_name, options) \
+    KIND(name, class_name, NULL, VALUES, NEVER, LINEAR)
 #include "model/losses.def"
 };
 
@@ -91,11 +93,27 @@ static const config_field generalized_fields[] = {
     OPTIONS_END,
 };
 
+#define AXIS OPTION(INTS, loss, axis, .fallback = "null", .flags = CONFIG_NULLABLE)
+static const config_field dice_fields[] = {
+    REDUCTION, OPTION_IGNORED("name"), AXIS, OPTION_DTYPE, OPTION_IGNORED("fn"), OPTIONS_END,
+};
+static const config_field tversky_fields[] = {
+    NUMBER("alpha", 0, "0.5"),
+    NUMBER("beta", 1, "0.5"),
+    REDUCTION,
+    OPTION_IGNORED("name"),
+    AXIS,
+    OPTION_DTYPE,
+    OPTION_IGNORED("fn"),
+    OPTIONS_END,
+};
+
 static const config_field *fields_of(loss_id id)
 {
-    static const config_field *const fields[LOSS_COUNT] = {
+    static const config_field *const fields[LOSS_KINDS] = {
 #define LOSS(id, name, class_name, other_name, targets, options, rule) \
     [LOSS_##id] = options##_fields,
+#define LOSS_COMPOSED(id, name, class_name, options) [LOSS_##id] = options##_fields,
 #include "model/losses.def"
     };
     return fields[id];
@@ -105,7 +123,7 @@ static const config_field *fields_of(loss_id id)
 
 bool loss_find(const char *name, loss_id *id)
 {
-    for (int i = 0; i < LOSS_COUNT; i++)
+    for (int i = 0; i < LOSS_KINDS; i++)
         if (i != LOSS_VALUES &&
             (strcmp(kinds[i].class_name, name) == 0 || strcmp(kinds[i].name, name) == 0 ||
              (kinds[i].other_name && strcasecmp(kinds[i].other_name, name) == 0))) {
@@ -121,9 +139,9 @@ cornu_status loss_read(const doc *d, loss *out)
     const doc *options;
     TRY(name_split(d, "a loss", &name, &options));
     if (!loss_find(name, &out->id)) {
-        const char *names[LOSS_COUNT];
+        const char *names[LOSS_KINDS];
         int count = 0;
-        for (int i = 0; i < LOSS_COUNT; i++)
+        for (int i = 0; i < LOSS_KINDS; i++)
             if (i != LOSS_VALUES)
                 names[count++] = kinds[i].name;
         return name_fail(d, "loss", name, names, count);
@@ -150,7 +168,7 @@ json_t *loss_to_json(const loss *l)
 json_t *loss_table(void)
 {
     json_t *list = json_array();
-    for (int i = 0; i < LOSS_COUNT; i++) {
+    for (int i = 0; i < LOSS_KINDS; i++) {
         if (i == LOSS_VALUES)
             continue;
         json_t *row =

@@ -1,6 +1,7 @@
-/* A loss of the caller's own: a network of operations from an output's target and the output to
-   losses, their mean being the loss. It has no weights and belongs to no session; a plan takes its
-   operations in behind those of the output (step/build.c). */
+/* A loss of the caller's own, or one that is made of operations: a network of operations from an
+   output's target and the output to losses, their mean being the loss. It has no weights and
+   belongs to no session; a plan takes its operations in behind those of the output (step/build.c).
+ */
 #ifndef MODEL_TRACED_LOSS_H
 #define MODEL_TRACED_LOSS_H
 
@@ -23,6 +24,9 @@ bool traced_loss_is(const doc *d);
    class_name and config are the caller's own, as Keras writes them; for outputs of this shape.
    model_outputs_free frees *out, also what is there of it where this fails. */
 cornu_status traced_loss_read(const doc *d, const shape *output, traced_loss **out);
+/* The same for one of Keras's that is made of operations (LOSS_COMPOSED in losses.def). */
+cornu_status traced_loss_compose(const doc *at, const loss *l, const shape *output,
+                                 traced_loss **out);
 /* Is the loss of a sample that of all samples of its batch? */
 bool traced_loss_is_of_batch(const traced_loss *t);
 /* The name that messages have: "my_loss". */

@@ -399,6 +399,9 @@ static const struct {
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: \"\"}}]}"), "1 to 63"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: val_x}}]}"), "val_..."},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: 3}}]}"), "name: found 3"},
+    {COMPILE("{optimizer: sgd, loss: {dice: {axis: 0}}}"),
+     "axis: found 0; expected null (all samples|axes of a sample"},
+    {COMPILE("{optimizer: sgd, loss: {tversky: {axis: [1, -1]}}}"), "axis: found -1; expected"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{top_k_categorical_accuracy: {k: 0}}]}"),
      "k: found 0|from 1 to"},
     {COMPILE("{optimizer: sgd, loss: sparse_categorical_crossentropy, metrics: "

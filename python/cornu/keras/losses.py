@@ -271,6 +271,21 @@ def categorical_generalized_cross_entropy(y_true, y_pred, q):
     return (1 - ops.power(_of_class(y_true, _array(y_pred, np.float32)), np.float32(q))) / np.float32(q)
 
 
+def dice(y_true, y_pred, axis=None):
+    """1 less twice what targets and outputs share over what both have: of all numbers together, or along axes."""
+    y_true, y_pred = _floats(y_true, y_pred)
+    both = ops.sum(y_true * y_pred, axis)
+    return 1 - 2 * both / (ops.sum(y_true, axis) + ops.sum(y_pred, axis) + np.float32(_EPSILON))
+
+
+def tversky(y_true, y_pred, alpha=0.5, beta=0.5, axis=None):
+    """The same where what the outputs miss weighs alpha, and what they have too much weighs beta."""
+    y_true, y_pred = _floats(y_true, y_pred)
+    both = ops.sum(y_true * y_pred, axis)
+    missed, wrong = ops.sum((1 - y_pred) * y_true, axis), ops.sum(y_pred * (1 - y_true), axis)
+    return 1 - both / (both + missed * np.float32(alpha) + wrong * np.float32(beta) + np.float32(_EPSILON))
+
+
 __all__ = make_classes("losses", Loss, __name__, globals(), options=lambda row: options_of(row, without=("fn",)))
 _names = names_of("losses", globals())
 _functions = {row["name"]: globals()[row["name"]] for row in TABLES["losses"]}
