@@ -62,7 +62,6 @@ static bool is_written_alone(const layer_kind *kind, const char *sample)
     if (strcmp(kind->name, "GetItem") == 0 || strcmp(kind->name, "Transpose") == 0 ||
         strcmp(kind->name, "Permute") == 0 || strcmp(kind->name, "MultiHeadAttention") == 0 ||
         strcmp(kind->name, "TimeDistributed") == 0 ||
-        (strcmp(kind->name, "Softmax") == 0 && strstr(sample, "axis")) ||
         (strstr(kind->name, "Softmax") && strstr(sample, "axis")) ||
         strcmp(kind->name, "Sparsemax") == 0 || strstr(sample, "sparsemax") ||
         (strcmp(kind->name, "Matmul") == 0 && strncmp(sample, "2,4,4", 5) == 0))
