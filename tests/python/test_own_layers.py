@@ -64,8 +64,17 @@ def test_options_reach_the_function():
 
 
 @pytest.mark.parametrize("error, told, use", [
-    (NotImplementedError, "Own: add_weight", lambda t: type("Own", (layers.Layer,), {
-        "build": lambda self, s: self.add_weight(shape=(4,)), "call": lambda self, t: t})()(t)),
+    (NotImplementedError, "the weight variable, which call does not use", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: self.add_weight(shape=(4,)) and None, "call": lambda self, t: t + 1})()(t)),
+    (NotImplementedError, "weight g of shape \\(4,\\) in multiply", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "g", self.add_weight((4,), name="g")), "call": lambda self, t: t * self.g})()(t)),
+    (NotImplementedError, "weight b of shape \\(4,\\) in add", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "b", self.add_weight((4,), name="b")), "call": lambda self, t: t + self.b})()(t)),
+    (NotImplementedError, "without its bias, too", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: self.__dict__.update(w=self.add_weight((4, 4)), b=self.add_weight((4,))),
+        "call": lambda self, t: (lambda y: (y + self.b) * y)(t @ self.w)})()(t)),
+    (NotImplementedError, "trainable=False", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: self.add_weight((4,), trainable=False), "call": lambda self, t: t})()(t)),
     (NotImplementedError, "Own: expected a method call", lambda t: type("Own", (layers.Layer,), {})()(t)),
     (NotImplementedError, "ops.cumsum: of tensors", lambda t: layers.Lambda(lambda v: ops.cumsum(v, axis=1))(t)),
     (TypeError, "found 3; expected a tensor", lambda t: layers.Lambda(lambda v: 3)(t)),

@@ -2,6 +2,8 @@
 import inspect
 from typing import Any
 
+from .._tables import check_dtype
+from ._own_weights import OwnWeight, check_used
 from ._tensors import is_symbolic
 
 
@@ -16,6 +18,7 @@ class OwnLayer:
         self.built = False
         self._network: Any = None
         self._traced_for: list[tuple] = []
+        self._own_weights: list[OwnWeight] = []
 
     def build(self, input_shape) -> None:
         """Make its weights for inputs of this shape, or of a list of shapes. One's own is called once, before the first call."""
@@ -29,10 +32,21 @@ class OwnLayer:
             return self(inputs)
         raise NotImplementedError(f"{type(self).__name__}: expected a method call of its own")
 
-    def add_weight(self, *_, **__):
-        """Not here."""
-        raise NotImplementedError(f"{type(self).__name__}: add_weight, a weight of a layer of one's own, is not in cornu; its layers "
-                                  f"may have weights, as Dense, LayerNormalization and PReLU")
+    def add_weight(self, shape=None, initializer=None, dtype=None, trainable=True, autocast=True, regularizer=None, constraint=None,
+                   aggregation="none", overwrite_with_gradient=False, name=None):
+        """A weight of a layer of one's own, which `call` takes in ops.matmul(x, kernel), and in + bias after it."""
+        if self._row is not None:
+            raise TypeError(f"layer {self.name}: add_weight: found a {type(self).__name__}; expected a layer of one's own")
+        check_dtype(f"layer {self.name}", dtype)
+        if not trainable or overwrite_with_gradient:
+            raise NotImplementedError(f"layer {self.name}: add_weight(trainable=False), a weight that is not trained, is not in cornu")
+        shape = tuple(int(size) for size in (shape if isinstance(shape, (list, tuple)) else () if shape is None else (shape,)))
+        options = {"initializer": initializer or "glorot_uniform", "regularizer": regularizer, "constraint": constraint}
+        weight = OwnWeight(self, len(self._own_weights), shape, name, options)
+        self._own_weights.append(weight)
+        return weight
+
+    add_variable = add_weight
 
     def _as_network(self, inputs):
         """The model that computes what `call` does of tensors like these."""
@@ -57,6 +71,7 @@ class OwnLayer:
             raise TypeError(f"layer {self.name}: found {outputs!r}; expected a tensor, which call computes of its inputs")
         self._traced_for = samples
         self._network = Functional(given, outputs, name=self.name, trainable=self._trainable)
+        check_used(self, self._network)
         return self._network
 
 

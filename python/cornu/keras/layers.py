@@ -281,36 +281,37 @@ class Layer(OwnLayer, Configured):
     @property
     def weights(self) -> list[Variable]:
         """All weights, in Keras's order; empty before the model is built."""
-        return list(self._variables)
+        network = self._network if self._row is None else None
+        return list(self._variables) if network is None else network.weights
 
     @property
     def trainable_weights(self) -> list[Variable]:
         """The weights that training changes."""
-        return [v for v in self._variables if v.trainable]
+        return [v for v in self.weights if v.trainable]
 
     variables, trainable_variables = weights, trainable_weights
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
         """Moving averages and the like."""
-        return [v for v in self._variables if not v.trainable]
+        return [v for v in self.weights if not v.trainable]
 
     non_trainable_variables = non_trainable_weights
 
     def get_weights(self) -> list[np.ndarray]:
         """Copies of the weights."""
-        return [v.numpy() for v in self._variables]
+        return [v.numpy() for v in self.weights]
 
     def set_weights(self, weights) -> None:
         """Set all weights, in the order of get_weights."""
-        if len(weights) != len(self._variables):
-            raise ValueError(f"layer {self.name}: found {len(weights)} weights; expected {len(self._variables)}")
-        for variable, value in zip(self._variables, weights):
+        if len(weights) != len(self.weights):
+            raise ValueError(f"layer {self.name}: found {len(weights)} weights; expected {len(self.weights)}")
+        for variable, value in zip(self.weights, weights):
             variable.assign(value)
 
     def count_params(self) -> int:
         """The number of elements of all weights."""
-        return sum(int(np.prod(v.shape)) for v in self._variables)
+        return sum(int(np.prod(v.shape)) for v in self.weights)
 
     def get_config(self) -> dict:
         """The constructor's arguments, as JSON values."""

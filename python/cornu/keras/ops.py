@@ -8,6 +8,7 @@ from .._missing import missing
 from . import _array_functions, _keras_names, activations, layers
 from ._names import automatic_name
 from ._operations import array_of, classes, key_of, operation
+from ._own_weights import with_weights
 from ._tensors import FlatShape, KerasTensor, computed, is_symbolic, shown_as
 from ._tracing import tracing
 
@@ -55,6 +56,9 @@ def _two(function: str, numpy: Callable, kind: str, number: Callable | None = No
     """A function of two arguments: `kind` takes tensors and arrays; `number` a tensor, a number, and whether the number is first."""
 
     def of_two(x1, x2):
+        sum_ = with_weights(function, x1, x2)
+        if sum_ is not None:
+            return sum_
         if not is_symbolic([x1, x2]):
             return numpy(x1, x2)
         first, second = (isinstance(x, KerasTensor) for x in (x1, x2))
@@ -390,6 +394,9 @@ def min(x, axis=None, keepdims=False, initial=None):
 
 def matmul(x1, x2):
     """Products of the samples' matrices; an array of two axes is one matrix for all."""
+    product = with_weights("matmul", x1, x2)
+    if product is not None:
+        return product
     if not is_symbolic([x1, x2]):
         return np.matmul(x1, x2)
     return _operands("matmul", "Matmul", x1=x1, x2=x2)

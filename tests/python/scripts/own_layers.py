@@ -22,6 +22,35 @@ class Residual(layers.Layer):
         return inputs + 0.5 * self.last(inner)
 
 
+class Linear(layers.Layer):
+    """With weights of its own."""
+
+    def __init__(self, units=32, **kwargs):
+        super().__init__(**kwargs)
+        self.units = units
+
+    def build(self, input_shape):
+        self.w = self.add_weight(shape=(input_shape[-1], self.units), initializer="random_normal", trainable=True, name="w",
+                                 regularizer=keras.regularizers.L2(0.01))
+        self.b = self.add_weight(shape=(self.units,), initializer="zeros", trainable=True, name="b")
+
+    def call(self, inputs):
+        return ops.matmul(inputs, self.w) + self.b
+
+
+class Gated(layers.Layer):
+    """Of two kernels, one of them without a bias, and of a layer within."""
+
+    def build(self, input_shape):
+        self.linear = Linear(input_shape[-1])
+        self.gate = self.add_weight((input_shape[-1], input_shape[-1]), constraint="max_norm")
+        self.slope = self.add_weight((input_shape[-1], input_shape[-1]), "he_normal")
+        self.shift = self.add_weight((input_shape[-1],), "ones")
+
+    def call(self, inputs):
+        return ops.sigmoid(inputs @ self.gate) * ops.relu(ops.add(inputs @ self.slope, self.shift)) + self.linear(inputs)
+
+
 class Mixed(layers.Layer):
     def call(self, inputs):
         first, second = inputs
@@ -40,8 +69,10 @@ chain = filled(keras.Sequential([keras.Input((8,)), layers.Lambda(lambda t: ops.
 begin = keras.Input((8,))
 halves = [begin[:, :4], begin[:, 4:]]
 branched = filled(keras.Model(begin, layers.Dense(2)(Mixed(name="mixed")([layers.Dense(3)(half) for half in halves]))))
+weighted = filled(keras.Sequential([keras.Input((8,)), Linear(6, name="linear"), layers.ReLU(name="relu"), Gated(name="gated"),
+                                    Linear(2, name="last")]))
 results = {}
-for name, model in (("chain", chain), ("branched", branched)):
+for name, model in (("chain", chain), ("branched", branched), ("weighted", weighted)):
     history = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history
     results[name] = [history, model.predict(x, verbose=0), [w.shape for w in model.get_weights()], model.count_params(),
                      [layer.name for layer in model.layers if not layer.name.startswith(("dense", "input", "get_item"))]]
