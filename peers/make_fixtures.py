@@ -512,6 +512,11 @@ def sequence_cases():
     yield "multi_head_attention", (3, 4), lambda x: L.MultiHeadAttention(2, 3, use_bias=False)(x, x)
     yield "multi_head_attention_of_three", (3, 4), lambda x: L.MultiHeadAttention(2, 2, value_dim=3, use_bias=False, output_shape=3)(
         x, L.Dense(3)(x), L.Dense(2, use_bias=False)(x))  # a key's bias changes nothing
+    yield "attention_options", (3, 4), lambda x: L.MultiHeadAttention(2, 2, use_bias=False)(
+        L.Attention(use_scale=True, score_mode="concat")([L.Dense(2)(x), L.Dense(2)(x)], use_causal_mask=True),
+        L.AdditiveAttention()([x, L.Attention(use_scale=True)([x, x])], use_causal_mask=True), use_causal_mask=True)
+    yield "einsum", (3, 4), lambda x: L.EinsumDense("abcd,cde->aeb", (2, 3), bias_axes="e", activation="tanh")(
+        L.EinsumDense("abc,cde->abde", (3, 2, 3), bias_axes="de")(L.EinsumDense("...x,xy->...y", 3)(x)))
     table = L.Embedding(3, 2)
     yield "embedding_twice", (3,), lambda x: L.Add()([table(numbers(2.9)(x)), table(numbers(-2.9)(x))])
 

@@ -57,7 +57,10 @@ static cornu_status make_module(const cornu_model *m, const layer *l, const int6
     memcpy(out->flat, flat, sizeof out->flat);
     for (int i = l->first_variable; i < l->first_variable + l->weight_count; i++) {
         int role = role_of(m->variables[i].name);
-        if (role < 0)
+        /* A kernel of more axes would be taken for a convolution's. */
+        if (role < 0 ||
+            (m->variables[i].shape.rank > 2 && (strcmp(l->kind->name, "EinsumDense") == 0 ||
+                                                strcmp(l->kind->name, "TimeDistributed") == 0)))
             return status_fail(CORNU_UNSUPPORTED,
                                "%s: found a weight that no module of PyTorch's has; expected a "
                                "kernel, a bias or what normalizations have",
@@ -136,6 +139,8 @@ static cornu_status follow(const cornu_model *m, const model_node *n, int64_t fl
     if (is_a(n->layer, "Flatten") || is_a(n->layer, "Reshape"))
         return follow_shape(m, n, flat);
     if ((is_a(n->layer, "Permute") || is_a(n->layer, "Transpose")) && has_order(&image))
+        return fail_order(n->layer, in, &n->out);
+    if (is_a(n->layer, "TimeDistributed") && in->rank > 2)
         return fail_order(n->layer, in, &n->out);
     if (flat[2] > 0 && !is_a(n->layer, "Dense") &&
         (n->out.rank != 1 || n->out.dim[0] != flat[0] * flat[1] * flat[2] ||

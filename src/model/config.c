@@ -450,6 +450,7 @@ static field_reader *const readers[] = {
     [CONFIG_KEY] = read_key,
     [CONFIG_ARRAY] = read_array,
     [CONFIG_STRING] = read_string,
+    [CONFIG_WORD] = config_read_word,
     [CONFIG_ELSEWHERE] = read_ignored,
     [CONFIG_LAYER] = read_ignored,
     [CONFIG_NEUTRAL] = read_neutral,
@@ -479,6 +480,8 @@ static void store_none(const config_field *f, void *out)
         number_array_free(out);
     else if (f->type == CONFIG_STRING)
         *(const char **)out = NULL;
+    else if (f->type == CONFIG_WORD)
+        *(char *)out = 0;
     else if (f->type == CONFIG_REGULARIZER)
         *(regularizer *)out = (regularizer){.kind = REGULARIZER_NONE};
     else if (f->type == CONFIG_CONSTRAINT)
@@ -654,6 +657,8 @@ static bool is_none(const config_field *f, const void *value)
         return !((const number_array *)value)->values;
     case CONFIG_STRING:
         return !*(const char *const *)value;
+    case CONFIG_WORD:
+        return !*(const char *)value;
     case CONFIG_REGULARIZER:
         return ((const regularizer *)value)->kind == REGULARIZER_NONE;
     case CONFIG_CONSTRAINT:
@@ -713,6 +718,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
                                           : number_array_to_list(value);
     case CONFIG_STRING:
         return json_string(*(const char *const *)value);
+    case CONFIG_WORD:
+        return json_string(value);
     default:
         return NULL;
     }
@@ -726,7 +733,8 @@ json_t *config_value(const config_field *f, const void *config)
 /* The absence of a regularizer or constraint goes without saying. */
 static bool is_written(const config_field *f, const void *config)
 {
-    return f->type < CONFIG_ELSEWHERE && !(f->flags & (CONFIG_ALIAS | CONFIG_ARGUMENT)) &&
+    return f->type < CONFIG_ELSEWHERE &&
+           !(f->flags & (CONFIG_ALIAS | CONFIG_ARGUMENT | CONFIG_KEYWORD)) &&
            !((f->type == CONFIG_REGULARIZER || f->type == CONFIG_CONSTRAINT) &&
              is_none(f, (const char *)config + f->offset));
 }

@@ -39,6 +39,7 @@ typedef enum config_type {
     CONFIG_KEY,         /* index_key */
     CONFIG_ARRAY,       /* number_array, which config_free frees */
     CONFIG_STRING,      /* const char *, owned by the document */
+    CONFIG_WORD,        /* char[CONFIG_WORD_SIZE]; null is "" */
     CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */
     CONFIG_LAYER,       /* layer_list, read, written and freed by inner_layers.c */
     CONFIG_NEUTRAL,     /* a Keras key that is not supported: accepted only at a value of `choices`,
@@ -46,6 +47,8 @@ typedef enum config_type {
     CONFIG_DTYPE,       /* Keras's: accepted only where it is float32 */
     CONFIG_IGNORED      /* Keras's, without effect on the numbers: any value */
 } config_type;
+
+enum { CONFIG_WORD_SIZE = 48 };
 
 enum {
     CONFIG_REQUIRED = 1,  /* has no default */
@@ -58,7 +61,8 @@ enum {
     CONFIG_LONE = 128,    /* of numbers: one without a list is a list of one */
     CONFIG_WHOLE = 256,   /* of numbers: whole ones */
     CONFIG_SEVERAL = 512, /* of a layer: a list of them */
-    CONFIG_COPIES = 1024  /* of a layer: where it is left out, a copy of the layer before it */
+    CONFIG_COPIES = 1024, /* of a layer: where it is left out, a copy of the layer before it */
+    CONFIG_KEYWORD = 2048 /* Keras has it among the call's keyword arguments */
 };
 
 /* Layers that are an option. */
@@ -130,6 +134,8 @@ typedef struct config_field {
    names the nearest key and lists those that `owner` takes. */
 cornu_status config_check_keys(const char *owner, const doc *map, const config_field *a,
                                const config_field *b);
+/* Read a CONFIG_WORD. */
+cornu_status config_read_word(const config_field *f, const doc *d, void *out);
 /* Fill the config struct at `out` from `map` (may be NULL). `at` is the place that messages name
    where a key is missing. */
 cornu_status config_read(const char *owner, const doc *at, const doc *map,

@@ -25,6 +25,7 @@ static const char *const type_names[] = {
     [CONFIG_KEY] = "key",
     [CONFIG_ARRAY] = "array",
     [CONFIG_STRING] = "string",
+    [CONFIG_WORD] = "string",
     [CONFIG_ELSEWHERE] = "elsewhere",
     [CONFIG_LAYER] = "layer",
     [CONFIG_NEUTRAL] = "neutral",
@@ -69,9 +70,9 @@ static json_t *describe_field(const config_field *fields, const config_field *f)
                                                 : json_null();
     return json_pack("{s:s, s:s, s:b, s:b, s:b, s:s?, s:o, s:o}", "name", f->key, "type",
                      type_names[f->type], "required", (f->flags & CONFIG_REQUIRED) != 0, "alias",
-                     (f->flags & CONFIG_ALIAS) != 0, "argument", (f->flags & CONFIG_ARGUMENT) != 0,
-                     "stands_for", stands_for(fields, f), "default", usual, "choices",
-                     choices_of(f->choices));
+                     (f->flags & CONFIG_ALIAS) != 0, "argument",
+                     (f->flags & (CONFIG_ARGUMENT | CONFIG_KEYWORD)) != 0, "stands_for",
+                     stands_for(fields, f), "default", usual, "choices", choices_of(f->choices));
 }
 
 json_t *config_describe(const config_field *fields)

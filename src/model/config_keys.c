@@ -1,4 +1,4 @@
-/* Options: which keys a map may have. */
+/* Options: which keys a map may have; and words. */
 #include "model/config.h"
 #include <string.h>
 
@@ -57,5 +57,14 @@ cornu_status config_check_keys(const char *owner, const doc *map, const config_f
     for (int i = 0; i < map->count; i++)
         if (!find_field(a, map->items[i]->key) && !find_field(b, map->items[i]->key))
             return fail_key(owner, map->items[i], a, b);
+    return CORNU_OK;
+}
+
+cornu_status config_read_word(const config_field *f, const doc *d, void *out)
+{
+    (void)f;
+    if (d->type != DOC_STRING || !*d->string || strlen(d->string) >= CONFIG_WORD_SIZE)
+        return doc_fail_found(d, "a string of 1 to 47 bytes");
+    memcpy(out, d->string, strlen(d->string) + 1);
     return CORNU_OK;
 }

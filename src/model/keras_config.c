@@ -103,9 +103,18 @@ static bool is_off(const doc *d)
     return several || d->type == DOC_NULL || (d->type == DOC_BOOL && !d->boolean);
 }
 
-/* Arguments of a call besides its input: only those without effect are accepted. Keras writes
-   `training: false` for every Dropout; its fit() overrules it, also where a caller gave it. */
-static cornu_status check_arguments(const doc *arguments)
+static bool is_keyword(const layer_kind *kind, const char *key)
+{
+    for (const config_field *f = kind ? kind->fields : NULL; f && f->key; f++)
+        if (f->flags & CONFIG_KEYWORD && strcmp(f->key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Arguments of a call besides its input: the layer's options among them, or those without effect.
+   Keras writes `training: false` for every Dropout; its fit() overrules it, also where a caller
+   gave it. */
+static cornu_status check_arguments(const layer_kind *kind, const doc *arguments)
 {
     static const char *const names[] = {"mask",
                                         "training",
@@ -122,7 +131,9 @@ static cornu_status check_arguments(const doc *arguments)
         return doc_fail_found(arguments, "a map of call arguments");
     for (int i = 0; i < arguments->count; i++) {
         const doc *a = arguments->items[i];
-        bool known = false;
+        bool known = is_keyword(kind, a->key);
+        if (known)
+            continue;
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             known |= strcmp(a->key, names[k]) == 0;
         if (!known || !is_off(a))
@@ -139,7 +150,7 @@ static bool is_map_of_tensors(const doc *d)
 /* The tensors that a call reads. Keras 3: {args: [TENSOR], kwargs: {}}, {args: [[TENSOR, ...]]}
    of merging layers, or {args: [{INPUT: TENSOR, ...}]} of a model, with TENSOR {class_name:
    __keras_tensor__, config: {keras_history: [NAME, 0, 0]}}; tf.keras 2: [[NAME, 0, 0, {}], ...]. */
-static cornu_status read_node(const doc *node, const doc **tensors)
+static cornu_status read_node(const layer_kind *kind, const doc *node, const doc **tensors)
 {
     const doc *list = node;
     if (node->type == DOC_MAP) {
@@ -147,14 +158,14 @@ static cornu_status read_node(const doc *node, const doc **tensors)
         if (list && list->type == DOC_LIST && list->count == 1 &&
             (list->items[0]->type == DOC_LIST || is_map_of_tensors(list->items[0])))
             list = list->items[0];
-        TRY(check_arguments(doc_get(node, "kwargs")));
+        TRY(check_arguments(kind, doc_get(node, "kwargs")));
     }
     if (!list || (list->type != DOC_LIST && !is_map_of_tensors(list)) || list->count == 0)
         return doc_fail(node, "found a call without tensors; expected the outputs of layers");
     for (int i = 0; i < list->count; i++) {
         const doc *tensor = list->items[i];
         if (tensor->type == DOC_LIST && tensor->count > 3)
-            TRY(check_arguments(tensor->items[3]));
+            TRY(check_arguments(kind, tensor->items[3]));
     }
     *tensors = list;
     return CORNU_OK;
@@ -223,7 +234,7 @@ static cornu_status read_operation_call(keras_layers *layers, keras_call *c)
 static cornu_status read_layer_call(keras_layers *layers, keras_call *c)
 {
     const doc *tensors = NULL;
-    TRY(read_node(c->at, &tensors));
+    TRY(read_node(layer_kind_find(c->of->class_name), c->at, &tensors));
     if (tensors->type == DOC_MAP)
         c->named = tensors;
     for (int i = 0; i < tensors->count; i++)
@@ -379,16 +390,81 @@ static cornu_status find_output(const cornu_model *m, const keras_layers *layers
 static cornu_status append_submodel(cornu_model *m, const doc *section, const int *inputs,
                                     int count, int *inner);
 
+/* The keyword arguments of a call in either form; NULL: none. */
+static const doc *keywords_of(const doc *call)
+{
+    if (!call || call->type == DOC_MAP)
+        return doc_get(call, "kwargs");
+    const doc *first = first_item(call);
+    return first && first->type == DOC_LIST && first->count > 3 ? first->items[3] : NULL;
+}
+
+/* The layer's options, and among them those that the call says; *out is NULL where it says none. */
+static cornu_status with_keywords(const keras_layer *l, const doc *call, doc **out)
+{
+    const layer_kind *kind = layer_kind_find(l->class_name);
+    const doc *said = keywords_of(call);
+    json_t *all = NULL;
+    *out = NULL;
+    for (int i = 0; said && i < said->count; i++) {
+        if (!is_keyword(kind, said->items[i]->key))
+            continue;
+        if (!all)
+            all = l->options ? doc_to_json(l->options) : json_object();
+        json_object_set_new(all, said->items[i]->key, doc_to_json(said->items[i]));
+    }
+    if (!all)
+        return CORNU_OK;
+    cornu_status status = doc_from_json(all, l->at, "config", out);
+    json_decref(all);
+    return status;
+}
+
+/* Fail where a further call says other options than the first. */
+static cornu_status check_keywords(const keras_layer *l, const doc *call)
+{
+    const doc *said = keywords_of(call);
+    for (const config_field *f = l->layer->kind->fields; f->key; f++) {
+        if (!(f->flags & CONFIG_KEYWORD))
+            continue;
+        const doc *d = doc_get(said, f->key);
+        json_t *own = config_value(f, l->layer->config), *other = d ? doc_to_json(d) : json_false();
+        const bool same = json_equal(own, other);
+        json_decref(own);
+        json_decref(other);
+        if (!same)
+            return doc_fail(call,
+                            "found a call of %s with another %s than the first; expected the "
+                            "same in all its calls",
+                            l->layer->name, f->key);
+    }
+    return CORNU_OK;
+}
+
+static cornu_status append_layer(cornu_model *m, const keras_layer *l, const doc *call,
+                                 const int *nodes, int count)
+{
+    doc *options;
+    TRY(with_keywords(l, call, &options));
+    cornu_status status =
+        model_append_on(m, l->class_name, l->at, options ? options : l->options, nodes, count);
+    doc_free(options);
+    return status;
+}
+
 /* Append a layer or a submodel, or call it again. */
-static cornu_status append_on(cornu_model *m, keras_layer *l, const int *nodes, int count)
+static cornu_status append_on(cornu_model *m, keras_layer *l, const doc *call, const int *nodes,
+                              int count)
 {
     if (l->submodel >= 0)
         return submodel_call_again(m, l->submodel, l->at, NULL, nodes, count);
-    if (l->layer)
+    if (l->layer) {
+        TRY(check_keywords(l, call));
         return model_call_again(m, l->layer, l->at, NULL, nodes, count);
+    }
     if (is_model(l))
         return append_submodel(m, l->at, nodes, count, &l->submodel);
-    TRY(model_append_on(m, l->class_name, l->at, l->options, nodes, count));
+    TRY(append_layer(m, l, call, nodes, count));
     l->layer = m->layers[m->layer_count - 1];
     l->layer->of_operator = l->of_operator;
     return CORNU_OK;
@@ -437,7 +513,7 @@ static cornu_status append_call(cornu_model *m, const keras_layers *layers, kera
         TRY_GOTO(find_output(m, layers, &from[i], &nodes[i]));
     const int call = m->call_count;
     TRY_GOTO(l->is_operation ? append_operation(m, l, c, nodes)
-                             : append_on(m, l, nodes, c->at ? c->inputs : l->given >= 0));
+                             : append_on(m, l, c->at, nodes, c->at ? c->inputs : l->given >= 0));
     c->made = is_model(l) ? call : m->node_count - 1;
 done:
     free(nodes);
@@ -661,7 +737,7 @@ static cornu_status append_next(cornu_model *m, keras_layer *l)
     if (!is_model(l) && m->within < 0)
         return model_append(m, l->class_name, l->at, l->options);
     TRY(model_read_inputs(m, l->at, "", NULL, &nodes, &count));
-    cornu_status status = append_on(m, l, nodes, count);
+    cornu_status status = append_on(m, l, NULL, nodes, count);
     free(nodes);
     return status;
 }
@@ -675,7 +751,7 @@ static cornu_status append_first(cornu_model *m, keras_layer *l, const int *inpu
     *taken = is_input(l);
     if (!*taken)
         return submodel_add_inputs(m, l->at, inputs, count, NULL);
-    TRY(append_on(m, l, inputs, count));
+    TRY(append_on(m, l, NULL, inputs, count));
     const int node = m->node_count - 1;
     return submodel_order_inputs(m, l->at, &node, 1);
 }

@@ -55,6 +55,20 @@ static json_t *operation_arguments(const layer *l, json_t *all)
     return json_pack("{s:o, s:{}}", "args", all, "kwargs");
 }
 
+/* The keyword arguments of a call: what is not as usual. */
+static json_t *keywords(const layer_kind *kind, const layer *l)
+{
+    json_t *all = json_object();
+    for (const config_field *f = kind ? kind->fields : NULL; all && f && f->key; f++) {
+        json_t *value = f->flags & CONFIG_KEYWORD ? config_value(f, l->config) : NULL;
+        if (json_is_false(value))
+            json_decref(value);
+        else if (value && json_object_set_new(all, f->key, value) != 0)
+            return json_decref(all), NULL;
+    }
+    return all;
+}
+
 /* The arguments of a call, at the first call of its owner, `within`. */
 static json_t *call_arguments(const cornu_model *m, const model_member *of, int call, int within)
 {
@@ -68,7 +82,8 @@ static json_t *call_arguments(const cornu_model *m, const model_member *of, int 
         tensors = appended(tensors, argument(m, model_member_input(m, of, call, i), within));
     if (operation)
         return operation_arguments(of->layer, listed ? appended(json_array(), tensors) : tensors);
-    return json_pack(listed ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", tensors, "kwargs");
+    return json_pack(listed ? "{s:[o], s:o}" : "{s:o, s:o}", "args", tensors, "kwargs",
+                     keywords(kind, of->layer));
 }
 
 /* The inbound_nodes of a layer of a Functional model. */

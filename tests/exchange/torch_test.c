@@ -294,8 +294,9 @@ static void names_and_endings_are_checked(void **state)
 static bool has_no_module(const layer_kind *kind)
 {
     static const char *const kinds[] = {
-        "Embedding", "MultiHeadAttention", "Normalization",   "Permute",  "PReLU",
-        "Reshape",   "SeparableConv1D",    "SeparableConv2D", "Transpose"};
+        "AdditiveAttention",  "Attention",       "EinsumDense", "TimeDistributed", "Embedding",
+        "MultiHeadAttention", "Normalization",   "Permute",     "PReLU",           "Reshape",
+        "SeparableConv1D",    "SeparableConv2D", "Transpose"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind->name, kinds[i]) == 0)
             return true;
@@ -320,6 +321,28 @@ static void every_layer_comes_back(void **state)
             cornu_model_close(m);
             cornu_model_close(again);
         }
+}
+
+/* Kernels of several axes are no convolutions', and steps of images have another order there. */
+static void layers_that_torch_has_not_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *sample, *told;
+    } cases[] = {
+        {"EinsumDense", "4,3 | {equation: 'abc,cde->abde', output_shape: [4, 2, 5]}",
+         "found a weight that no module of PyTorch's has"},
+        {"TimeDistributed", "2,5,4,2 | {layer: {Conv2D: {filters: 3, kernel_size: 2}}}",
+         "another order"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cornu_model *m = net_layer(layer_kind_find(cases[i].kind), cases[i].sample);
+        expect_ok(cornu_model_initialize(m, 5));
+        assert_int_equal(cornu_model_save_weights(m, scratch_path("w.safetensors"), &torch),
+                         CORNU_UNSUPPORTED);
+        assert_non_null(strstr(cornu_last_error(), cases[i].told));
+        cornu_model_close(m);
+    }
 }
 
 /* The layers of a model within the model have its name before theirs, as modules of modules. */
@@ -416,6 +439,7 @@ int main(void)
         TEST(an_image_in_another_order_is_refused),
         TEST(names_and_endings_are_checked),
         TEST(every_layer_comes_back),
+        TEST(layers_that_torch_has_not_are_refused),
         TEST(a_model_within_is_a_module_of_modules),
         TEST(weights_come_from_a_chain_of_onnx),
         TEST(weights_of_a_network_that_branches_do_not_come_from_onnx),

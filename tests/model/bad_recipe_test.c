@@ -30,7 +30,7 @@ static const struct {
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
     {MODEL("    - ConvLSTM2D: {units: 4}\n"), "unknown layer \"ConvLSTM2D\"; cornu has Activation, "
-                                              "Add, AlphaDropout, Attention, Average"},
+                                              "Add, AdditiveAttention, AlphaDropout, Attention"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},
@@ -140,6 +140,26 @@ static const struct {
      "activation: found gelu; expected tanh, sigmoid"},
     {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - LSTM: {units: 4, dropout: 1}\n"),
      "dropout: found 1|at least 0 and less than 1"},
+#define EINSUM(equation, sizes, more)                                                  \
+    "    - Reshape: {target_shape: [8, 24]}\n    - EinsumDense: {equation: '" equation \
+    "', output_shape: " sizes more "}\n"
+    {MODEL(EINSUM("abc,cd", "[8, 2]", "")), "equation: found \"abc,cd\"; expected one such as"},
+    {MODEL(EINSUM("abc...,cd->abd...", "[8, 2]", "")), "expected one such as"},
+    {MODEL(EINSUM("aab,bc->aac", "[8, 2]", "")), "expected one such as"},
+    {MODEL(EINSUM("ab,bc->ac", "[2]", "")), "for input (None, 8, 24); expected as many letters"},
+    {MODEL(EINSUM("abc,cd->bad", "[8, 2]", "")), "whose first letter, the batch, stays first"},
+    {MODEL("    - EinsumDense: {equation: '...c,cdef->...def', output_shape: [1, 2, 3]}\n"),
+     "expected one of 4 axes besides the batch at most"},
+    {MODEL(EINSUM("abc,dc->abd", "[8, 2]", "")), "first the letters that the output lacks"},
+    {MODEL(EINSUM("abc,cd->ad", "[2]", "")), "first the letters that the output lacks"},
+    {MODEL(EINSUM("abc,bcd->abd", "[8, 2]", "")), "first the letters that the output lacks"},
+    {MODEL(EINSUM("abc,cd->abd", "[2]", "")),
+     "output_shape: found (2) for \"abc,cd->abd\"; expected 2 sizes"},
+    {MODEL(EINSUM("abc,cd->abd", "[9, 2]", "")), "in which axis b is in the input 8"},
+    {MODEL(EINSUM("abc,cd->abd", "[8, null]", "")), "in which axis d is the kernel's, and 0"},
+    {MODEL(EINSUM("abc,cd->abd", "[8, 2]", ", bias_axes: a")), "bias_axes: found \"a\" for"},
+    {MODEL(EINSUM("abc,cd->abd", "[8, 2]", ", bias_axes: 3")),
+     "bias_axes: found 3; expected a string of 1 to 47"},
 #define SIGNAL "    - Reshape: {target_shape: [8, 24]}\n"
     {MODEL(SIGNAL "    - LSTMCell: {units: 4}\n"),
      "found a cell by itself; expected it within RNN"},
@@ -215,8 +235,8 @@ static const struct {
            "    - Attention: {inputs: [a, b]}\n"),
      "found query (8, 24) and key (12, 16); expected as many features"},
     {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n"
-           "    - Attention: {use_scale: true, inputs: [a, a]}\n"),
-     "use_scale: found true; expected false"},
+           "    - Attention: {score_mode: sum, inputs: [a, a]}\n"),
+     "score_mode: found \"sum\"; expected dot or concat"},
     {MODEL("    - Conv2D: {filters: 4, kernel_size: 3, data_format: channels_first}\n"),
      "data_format: found \"channels_first\"; expected \"channels_last\""},
     {MODEL("    - Flatten\n    - MaxPooling2D\n"),

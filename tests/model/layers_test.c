@@ -176,6 +176,22 @@ static void weights_of_inner_layers_have_names_and_options_of_theirs(void **stat
     cornu_model_close(m);
 }
 
+static void attention_has_kerass_options_for_all_its_kernels(void **state)
+{
+    (void)state;
+    cornu_model *m = make_model(
+        "model: {input: [3, 2], layers: [{MultiHeadAttention: {num_heads: 1, key_dim: 2, "
+        "kernel_regularizer: {l1: {l1: 0.5}}, bias_constraint: non_neg, inputs: [input_layer, "
+        "input_layer]}}]}");
+    assert_int_equal(m->weight_count, 8);
+    for (int i = 0; i < 8; i++) {
+        const bool is_kernel = i % 2 == 0;
+        assert_int_equal(m->variables[i].regularizer.kind != REGULARIZER_NONE, is_kernel);
+        assert_int_equal(m->variables[i].constraint.kind != CONSTRAINT_NONE, !is_kernel);
+    }
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +199,7 @@ int main(void)
         cmocka_unit_test(every_layer_has_several_samples_that_build),
         cmocka_unit_test(every_sample_survives_keras_json),
         cmocka_unit_test(weights_of_inner_layers_have_names_and_options_of_theirs),
+        cmocka_unit_test(attention_has_kerass_options_for_all_its_kernels),
         cmocka_unit_test(output_shapes_are_kerass),
         cmocka_unit_test(same_padding_is_tensorflows),
         cmocka_unit_test(names_count_up_as_in_a_fresh_keras_session),

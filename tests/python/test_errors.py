@@ -125,7 +125,10 @@ MAKE = [
     (ValueError, "found Dense; expected SimpleRNN", lambda: keras.layers.Bidirectional(keras.layers.Dense(2))(keras.Input((3, 4)))),
     (ValueError, "go_backwards: true", lambda: keras.layers.Bidirectional(keras.layers.LSTM(2, go_backwards=True))(keras.Input((3, 4)))),
     (ValueError, "found BatchNormalization", lambda: keras.layers.TimeDistributed(keras.layers.BatchNormalization())(keras.Input((3, 4)))),
-    (NotImplementedError, "use_causal_mask", lambda: keras.layers.MultiHeadAttention(2, 3)(*[keras.Input((3, 4))] * 2, use_causal_mask=True)),
+    (NotImplementedError, "same in all its calls", lambda: [f(keras.Input((3, 4)), keras.Input((3, 4)), use_causal_mask=mask)
+                                                            for f in [keras.layers.MultiHeadAttention(2, 3)] for mask in (True, False)]),
+    (ValueError, "the letters that the output lacks", lambda: keras.layers.EinsumDense("abc,dc->abd", (None, 2))(keras.Input((3, 4)))),
+    (NotImplementedError, "return_attention_scores", lambda: keras.layers.Attention()([keras.Input((3, 4))] * 2, return_attention_scores=True)),
     (NotImplementedError, "return_attention_scores",
      lambda: keras.layers.MultiHeadAttention(2, 3)(*[keras.Input((3, 4))] * 2, return_attention_scores=True)),
     (TypeError, "found no value", lambda: keras.layers.MultiHeadAttention(2, 3)(keras.Input((3, 4)))),

@@ -123,6 +123,7 @@ def test_every_layer_survives_its_configuration(row):
              "factor": (0.1, 0.2), "height_factor": 0.3, "width_factor": 0.4, "height": 2, "width": 3}
     cls = getattr(keras.layers, row["class_name"])
     own = inspect.signature(cls).parameters
+    given |= {"equation": "ab,bc->ac", "output_shape": 3} if "equation" in own else {}
     given |= {"layer": keras.layers.GRU(3) if "backward_layer" in own else keras.layers.Dense(3),
               "cell": keras.layers.LSTMCell(4), "cells": [keras.layers.GRUCell(2), keras.layers.SimpleRNNCell(3)]}
     layer = cls(**{k: v for k, v in given.items() if k in own})

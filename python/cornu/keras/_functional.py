@@ -5,7 +5,7 @@ from typing import Any, Callable
 from . import _operations
 from ._network import Calls, Network, config_of, described, fits
 from ._tensors import Graph, KerasTensor, Node, between, check_tensors, flat
-from .layers import Input, InputLayer
+from .layers import Input, InputLayer, Layer
 
 
 class GraphNetwork(Network):
@@ -219,7 +219,7 @@ def _node_config(graph: Graph, node: Node) -> dict:
     if isinstance(own, _operations.Operation):
         return {"args": own.arguments(tensors), "kwargs": {}}
     given = [tensors] if node.listed else [dict(zip(node.keys, tensors))] if node.keys else tensors
-    return {"args": given, "kwargs": {}}
+    return {"args": given, "kwargs": dict(getattr(own, "_keywords", {}))}
 
 
 # ---- from a configuration
@@ -254,12 +254,19 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
             elif isinstance(layer, _operations.Operation):
                 layer(flat(inputs) if layer._row["merges"] else inputs)
             else:
-                layer(inputs)
+                layer(inputs, **_keywords_of(layer, node))
         if len(left) == len(waiting):
             raise ValueError(f"{config.get('name')}: found calls of {', '.join(layer.name for layer, _ in left)} that nothing "
                              f"leads to; expected no cycles, and outputs of layers of the model")
         waiting = left
     return tuple(_struct_of(config[key], end_of) for key in ("input_layers", "output_layers"))
+
+
+def _keywords_of(layer, node) -> dict:
+    """The arguments of a call that change what it computes."""
+    said = node.get("kwargs") or {} if isinstance(node, dict) else next((t[3] for t in node if len(t) > 3), {})
+    known = layer._keyword_names() if isinstance(layer, Layer) else []
+    return {name: value for name, value in said.items() if name in known}
 
 
 def _inputs_of(node, tensor_of: Callable):

@@ -166,6 +166,19 @@ class Layer(OwnLayer, Configured):
         self._keeper: Any = None  # a weak reference to the model that was made of it, or trained it, last
         self._trained_by: Any = None
         self._inbound_nodes: list[Node] = []
+        self._keywords: dict[str, Any] = {}  # arguments of its calls, which all say the same
+
+    def _keyword_names(self) -> list[str]:
+        """The arguments of its calls that the library knows as options."""
+        return [o["name"] for o in self._row["options"] if o["argument"]] if self._row and not self._row["operation"] else []
+
+    def _take_keywords(self, **given) -> None:
+        """A call with these arguments begins."""
+        said = {name: value for name, value in given.items() if value}
+        if (self._inbound_nodes or self._built_for) and said != self._keywords:
+            raise NotImplementedError(f"layer {self.name}: calls with {said} and {self._keywords} of one layer are not in cornu; expected the "
+                                      f"same in all its calls")
+        self._keywords = said
 
     def _settle(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The shape of its output for inputs of these shapes; its weights are made where it has none."""
@@ -329,6 +342,7 @@ class Layer(OwnLayer, Configured):
         for option in self._options:
             if option.type not in ("ignored", "neutral"):
                 config[option.name] = plain(self._config[option.name])
+        config |= self._keywords
         return {"class_name": self._row["class_name"], "config": config, **registered(self)}
 
     def __call__(self, inputs, *args, training=None, mask=None, **kwargs):
@@ -530,16 +544,28 @@ def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None,
             return_attention_scores=False, training=None, use_causal_mask=False):
     """On query, value and, if it is not the value, key."""
     for name, given in (("query_mask", query_mask), ("value_mask", value_mask), ("key_mask", key_mask), ("attention_mask", attention_mask),
-                        ("return_attention_scores", return_attention_scores or None), ("use_causal_mask", use_causal_mask or None)):
+                        ("return_attention_scores", return_attention_scores or None)):
         if given is not None:
             raise NotImplementedError(f"layer {self.name}: called with {name} is not in cornu; it takes query, value and key alone")
+    self._take_keywords(use_causal_mask=bool(use_causal_mask))
     if value is None and not isinstance(query, (list, tuple)):
         raise TypeError(f"layer {self.name}: found no value; expected query and value, and key, if it is not the value")
     inputs = query if value is None else [query, value, *([] if key is None else [key])]
     return Layer.__call__(self, inputs, training=training)
 
 
+def _attend_listed(self, inputs, mask=None, training=None, return_attention_scores=False, use_causal_mask=False):
+    """On a list of query, value and, if it is not the value, key."""
+    if return_attention_scores:
+        raise NotImplementedError(f"layer {self.name}: called with return_attention_scores is not in cornu; it gives the values alone")
+    if mask is not None:
+        raise NotImplementedError(f"layer {self.name}: called with mask is not in cornu; it takes query, value and key alone")
+    self._take_keywords(use_causal_mask=bool(use_causal_mask))
+    return Layer.__call__(self, inputs, training=training)
+
+
 _classes["MultiHeadAttention"].__call__ = _attend
+_classes["Attention"].__call__ = _classes["AdditiveAttention"].__call__ = _attend_listed
 
 
 def _renamed(layer: Layer, prefix: str, **options) -> Layer:
@@ -564,6 +590,13 @@ def _stack_cells(self) -> None:
         self._config["cell"] = _classes["StackedRNNCells"](self._config["cell"])
 
 
+def _as_sizes(self) -> None:
+    """One size is a shape."""
+    if isinstance(self._config["output_shape"], (int, np.integer)):
+        self._config["output_shape"] = (int(self._config["output_shape"]),)
+
+
+_classes["EinsumDense"]._finish_options = _as_sizes
 _classes["Bidirectional"]._finish_options = _both_directions
 _classes["RNN"]._finish_options = _stack_cells
 
@@ -586,7 +619,7 @@ def _function_of(cls: type) -> Any:
     return merge
 
 
-_ATTENTION = ("Attention", "MultiHeadAttention")  # of several inputs, and without a function of their own
+_ATTENTION = ("AdditiveAttention", "Attention", "MultiHeadAttention")  # of several inputs, and without a function of their own
 _functions = {cls._row["name"]: _function_of(cls) for cls in _classes.values()
               if cls._row["merges"] and cls._row["class_name"] not in _ATTENTION}
 globals().update(_functions)

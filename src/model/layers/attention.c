@@ -1,6 +1,8 @@
 /* keras.layers.attention: products of queries with keys, whose softmax weighs values. */
+#include "base/memory.h"
 #include "model/layers/layers.h"
 #include <math.h>
+#include <stdlib.h>
 
 /* The inputs of both: query (targets, features), value (sources, features), and key, which is the
    value where it is left out. */
@@ -25,24 +27,60 @@ static cornu_status check_inputs(const layer_call *call)
                        shape_show(&call->in[KEY], false, other));
 }
 
-/* y = softmax(q k') v of the last two dimensions; dropout of the weights */
-static cornu_status attend(step_builder *b, tensor_ref q, tensor_ref k, tensor_ref v,
-                           double dropout, tensor_ref *y)
+/* Keras's large number: what lies so far below the others has no weight. */
+#define MASKED (-1e9f)
+
+/* Keep queries from the keys behind them: scores (..., queries, keys). */
+static cornu_status mask_later(step_builder *b, tensor_ref scores, tensor_ref *y)
 {
-    TRY(emit_matmul(b, q, false, k, true, y));
+    const shape in = emit_shape(b, scores);
+    const int64_t rows = in.dim[in.rank - 2], columns = in.dim[in.rank - 1];
+    shape s = {.rank = in.rank};
+    float *mask;
+    tensor_ref below;
+    for (int i = 0; i < s.rank; i++)
+        s.dim[i] = i < in.rank - 2 ? 1 : in.dim[i];
+    TRY(memory_new((size_t)(rows * columns), sizeof *mask, "mask", &mask));
+    for (int64_t i = 0; i < rows * columns; i++)
+        mask[i] = i % columns > i / columns ? MASKED : 0;
+    cornu_status status = emit_constant(b, &s, mask, &below);
+    free(mask);
+    return status == CORNU_OK ? emit_binary(b, BINARY_ADD, scores, below, y) : status;
+}
+
+/* The options of weighing values by scores. */
+typedef struct weighing {
+    double dropout;
+    bool use_causal_mask;
+} weighing;
+
+/* y = softmax(scores) v of the last two dimensions; dropout of the weights */
+static cornu_status weigh(step_builder *b, tensor_ref scores, tensor_ref v, weighing w,
+                          tensor_ref *y)
+{
+    *y = scores;
+    if (w.use_causal_mask)
+        TRY(mask_later(b, scores, y));
     TRY(emit_activation(b, *y, (activation){.kind = ACTIVATION_SOFTMAX}, y));
-    TRY(emit_dropout(b, *y, dropout, y));
+    TRY(emit_dropout(b, *y, w.dropout, y));
     return emit_matmul(b, *y, false, v, false, y);
 }
+
+/* Of all layers here; in Keras of their calls. */
+#define CAUSAL_MASK(config)                                                          \
+    OPTION_AS("use_causal_mask", BOOL, config, use_causal_mask, .fallback = "false", \
+              .flags = CONFIG_KEYWORD)
 
 /* ---- MultiHeadAttention ------------------------------------------------------------------ */
 
 typedef struct multi_head_attention_config {
     int64_t num_heads, key_dim, value_dim; /* value_dim 0: key_dim */
     double dropout;
-    bool use_bias;
+    bool use_bias, use_causal_mask;
     int_list output_shape, attention_axes;
     initializer kernel_initializer, bias_initializer;
+    regularizer kernel_regularizer, bias_regularizer;
+    constraint kernel_constraint, bias_constraint;
 } multi_head_attention_config;
 
 static const config_field multi_head_attention_fields[] = {
@@ -62,13 +100,10 @@ static const config_field multi_head_attention_fields[] = {
     OPTION(INITIALIZER, multi_head_attention_config, kernel_initializer,
            .fallback = "glorot_uniform"),
     OPTION(INITIALIZER, multi_head_attention_config, bias_initializer, .fallback = "zeros"),
-    OPTION_NEUTRAL("kernel_regularizer", "null"),
-    OPTION_NEUTRAL("bias_regularizer", "null"),
-    OPTION_NEUTRAL("activity_regularizer", "null"),
-    OPTION_NEUTRAL("kernel_constraint", "null"),
-    OPTION_NEUTRAL("bias_constraint", "null"),
+    OPTIONS_REGULARIZERS(multi_head_attention_config),
     OPTION_NEUTRAL("use_gate", "false"),
     OPTION_IGNORED("seed"),
+    CAUSAL_MASK(multi_head_attention_config),
     OPTIONS_END,
 };
 
@@ -86,8 +121,10 @@ static void declare_projection(const multi_head_attention_config *c, layer_call 
     if (c->use_bias)
         layer_weight_seen_as(call, names[1], bias, (shape){1, {matrix.dim[1]}}, c->bias_initializer,
                              true);
-    for (int i = first; i < call->weight_count; i++)
+    for (int i = first; i < call->weight_count; i++) {
         call->weights[i].part = names[2];
+        call->weights[i].options = i == first ? "kernel" : "bias";
+    }
 }
 
 static int64_t value_dim_of(const multi_head_attention_config *c)
@@ -155,7 +192,8 @@ static cornu_status multi_head_attention_emit(const layer *l, step_builder *b, c
     TRY(project_heads(c, b, key, 1, &k));
     TRY(project_heads(c, b, x[VALUE], 2, &v));
     TRY(emit_scale(b, q, 1 / sqrt((double)c->key_dim), 0, &q));
-    TRY(attend(b, q, k, v, c->dropout, y));
+    TRY(emit_matmul(b, q, false, k, true, y));
+    TRY(weigh(b, *y, v, (weighing){c->dropout, c->use_causal_mask}, y));
     TRY(emit_transpose(b, *y, heads_first, y));
     const shape s = emit_shape(b, *y), rows = {2, {s.dim[0], s.dim[1] * s.dim[2]}};
     TRY(emit_reshape(b, *y, &rows, y));
@@ -166,6 +204,7 @@ static const char *const multi_head_attention_samples[] = {
     "4,6 | {num_heads: 2, key_dim: 3, inputs: [a, b]}",
     "3,5 | {num_heads: 3, key_dim: 2, value_dim: 4, use_bias: false, inputs: [a, b, input_layer]}",
     "2,4 | {num_heads: 1, key_dim: 4, output_shape: 7, bias_initializer: ones, inputs: [b, a]}",
+    "4,3 | {num_heads: 2, key_dim: 2, use_causal_mask: true, inputs: [a, b]}",
     NULL,
 };
 
@@ -185,39 +224,99 @@ const layer_kind layer_MultiHeadAttention = {
 
 typedef struct attention_config {
     double dropout;
+    bool use_scale, use_causal_mask;
+    int score_mode;
 } attention_config;
 
+enum { SCORES_DOT, SCORES_CONCAT };
+
 static const config_field attention_fields[] = {
-    OPTION_NEUTRAL("use_scale", "false"),
-    OPTION_NEUTRAL("score_mode", "\"dot\""),
+    OPTION(BOOL, attention_config, use_scale, .fallback = "false"),
+    OPTION(CHOICE, attention_config, score_mode, .fallback = "dot", .choices = "dot|concat"),
     OPTION(REAL, attention_config, dropout, .fallback = "0.0", .maximum = 1, .flags = CONFIG_BELOW),
     OPTION_IGNORED("seed"),
+    CAUSAL_MASK(attention_config),
     OPTIONS_END,
 };
 
-static cornu_status attention_declare(layer *l, layer_call *call)
+static cornu_status check_features(const layer_call *call)
 {
-    (void)l;
     char query[128], other[128];
     TRY(check_inputs(call));
     const shape *in = call->in, *keys = &in[call->inputs == 3 ? KEY : VALUE];
-    if (in[QUERY].dim[1] != keys->dim[1])
-        return status_fail(CORNU_INVALID, "found query %s and key %s; expected as many features",
-                           shape_show(&in[QUERY], false, query), shape_show(keys, false, other));
-    call->out = (shape){2, {in[QUERY].dim[0], in[VALUE].dim[1]}};
+    if (in[QUERY].dim[1] == keys->dim[1])
+        return CORNU_OK;
+    return status_fail(CORNU_INVALID, "found query %s and key %s; expected as many features",
+                       shape_show(&in[QUERY], false, query), shape_show(keys, false, other));
+}
+
+static cornu_status attention_declare(layer *l, layer_call *call)
+{
+    const attention_config *c = l->config;
+    const initializer one = {.kind = INITIALIZER_ONES};
+    const bool concat = c->score_mode == SCORES_CONCAT;
+    TRY(check_features(call));
+    if (c->use_scale)
+        layer_weight_beside(call, "scale", (shape){.rank = 0}, concat ? 3 : 2, one);
+    if (concat)
+        layer_weight_beside(call, "concat_score_weight", (shape){.rank = 0}, 2, one);
+    call->out = (shape){2, {call->in[QUERY].dim[0], call->in[VALUE].dim[1]}};
     return CORNU_OK;
+}
+
+/* y = query + key for each pair of them, (queries, keys, features) */
+static cornu_status pair_sums(step_builder *b, tensor_ref query, tensor_ref key, tensor_ref *y)
+{
+    const shape q = emit_shape(b, query), k = emit_shape(b, key);
+    const shape queries = {3, {q.dim[0], 1, q.dim[1]}}, keys = {3, {1, k.dim[0], k.dim[1]}};
+    tensor_ref every_query, every_key;
+    TRY(emit_reshape(b, query, &queries, &every_query));
+    TRY(emit_reshape(b, key, &keys, &every_key));
+    return emit_binary(b, BINARY_ADD, every_query, every_key, y);
+}
+
+/* y = the sum over the last dimension, which it leaves out */
+static cornu_status sum_features(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x), out = {2, {in.dim[0], in.dim[1]}};
+    const int_list last = {.count = 1, .value = {3}};
+    int64_t count;
+    TRY(layer_reduce(b, x, &last, false, &count, y));
+    TRY(emit_scale(b, *y, (double)count, 0, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+static const activation tanh_activation = {.kind = ACTIVATION_TANH};
+
+static cornu_status attention_scores(const attention_config *c, step_builder *b, tensor_ref query,
+                                     tensor_ref key, tensor_ref *y)
+{
+    const tensor_ref scale = c->use_scale ? emit_weight(b, 0) : NO_TENSOR;
+    const bool concat = c->score_mode == SCORES_CONCAT;
+    TRY(concat ? pair_sums(b, query, key, y) : emit_matmul(b, query, false, key, true, y));
+    if (c->use_scale)
+        TRY(emit_binary(b, BINARY_MULTIPLY, *y, scale, y));
+    if (!concat)
+        return CORNU_OK;
+    TRY(emit_activation(b, *y, tanh_activation, y));
+    TRY(sum_features(b, *y, y));
+    return emit_binary(b, BINARY_MULTIPLY, *y, emit_weight(b, c->use_scale ? 1 : 0), y);
 }
 
 static cornu_status attention_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                    tensor_ref *y)
 {
     const attention_config *c = l->config;
-    return attend(b, x[QUERY], x[emit_inputs(b) == 3 ? KEY : VALUE], x[VALUE], c->dropout, y);
+    TRY(attention_scores(c, b, x[QUERY], x[emit_inputs(b) == 3 ? KEY : VALUE], y));
+    return weigh(b, *y, x[VALUE], (weighing){c->dropout, c->use_causal_mask}, y);
 }
 
 static const char *const attention_samples[] = {
     "4,6 | {inputs: [a, b]}",
     "3,5 | {inputs: [a, b, a]}",
+    "3,4 | {use_scale: true, use_causal_mask: true, inputs: [a, b]}",
+    "3,4 | {score_mode: concat, use_scale: true, inputs: [a, b]}",
+    "3,2 | {score_mode: concat, inputs: [a, b, a]}",
     NULL,
 };
 
@@ -229,5 +328,61 @@ const layer_kind layer_Attention = {
     .declare = attention_declare,
     .emit = attention_emit,
     .samples = attention_samples,
+    .merges = true,
+};
+
+/* ---- AdditiveAttention ------------------------------------------------------------------- */
+
+static const config_field additive_attention_fields[] = {
+    OPTION(BOOL, attention_config, use_scale, .fallback = "true"),
+    OPTION(REAL, attention_config, dropout, .fallback = "0.0", .maximum = 1, .flags = CONFIG_BELOW),
+    {.key = "seed", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS},
+    CAUSAL_MASK(attention_config),
+    OPTIONS_END,
+};
+
+/* The scale is a vector, which a product has as its kernel. */
+static cornu_status additive_attention_declare(layer *l, layer_call *call)
+{
+    const attention_config *c = l->config;
+    const int64_t features = call->in[QUERY].dim[1];
+    TRY(check_features(call));
+    if (c->use_scale)
+        layer_weight_seen_as(call, "scale", (shape){1, {features}}, (shape){2, {features, 1}},
+                             (initializer){.kind = INITIALIZER_GLOROT_UNIFORM}, true);
+    call->out = (shape){2, {call->in[QUERY].dim[0], call->in[VALUE].dim[1]}};
+    return CORNU_OK;
+}
+
+static cornu_status additive_attention_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                            tensor_ref *y)
+{
+    const attention_config *c = l->config;
+    TRY(pair_sums(b, x[QUERY], x[emit_inputs(b) == 3 ? KEY : VALUE], y));
+    const shape pairs = emit_shape(b, *y), scores = {2, {pairs.dim[0], pairs.dim[1]}};
+    TRY(emit_activation(b, *y, tanh_activation, y));
+    if (c->use_scale) {
+        TRY(emit_dense(b, *y, emit_weight(b, 0), NO_TENSOR, y));
+        TRY(emit_reshape(b, *y, &scores, y));
+    } else {
+        TRY(sum_features(b, *y, y));
+    }
+    return weigh(b, *y, x[VALUE], (weighing){c->dropout, c->use_causal_mask}, y);
+}
+
+static const char *const additive_attention_samples[] = {
+    "4,3 | {inputs: [a, b]}",
+    "3,4 | {use_scale: false, use_causal_mask: true, inputs: [a, b, a]}",
+    NULL,
+};
+
+const layer_kind layer_AdditiveAttention = {
+    .name = "AdditiveAttention",
+    .base_name = "additive_attention",
+    .config_size = sizeof(attention_config),
+    .fields = additive_attention_fields,
+    .declare = additive_attention_declare,
+    .emit = additive_attention_emit,
+    .samples = additive_attention_samples,
     .merges = true,
 };

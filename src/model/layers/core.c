@@ -152,6 +152,8 @@ const layer_kind layer_Identity = {
 typedef struct embedding_config {
     int64_t input_dim, output_dim;
     initializer embeddings_initializer;
+    regularizer embeddings_regularizer;
+    constraint embeddings_constraint;
 } embedding_config;
 
 #define EMBEDDING_ROWS_MAX 16777216.0 /* 2^24: floats hold whole numbers up to there */
@@ -161,9 +163,9 @@ static const config_field embedding_fields[] = {
            .flags = CONFIG_REQUIRED),
     OPTION(INT, embedding_config, output_dim, LAYER_SIZES, .flags = CONFIG_REQUIRED),
     OPTION(INITIALIZER, embedding_config, embeddings_initializer, .fallback = "uniform"),
-    OPTION_NEUTRAL("embeddings_regularizer", "null"),
+    OPTION_REGULARIZER(embedding_config, embeddings_regularizer),
     OPTION_TOLERATED("activity_regularizer", "null"),
-    OPTION_NEUTRAL("embeddings_constraint", "null"),
+    OPTION_CONSTRAINT(embedding_config, embeddings_constraint),
     OPTION_NEUTRAL("mask_zero", "false"),
     OPTION_NEUTRAL("weights", "null"),
     OPTIONS_NO_LORA(OPTION_NEUTRAL),

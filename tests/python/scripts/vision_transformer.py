@@ -39,3 +39,12 @@ two = layers.Attention()([query, layers.Dense(6)(other)])
 model = Model([query, other], [three, two])
 model.set_weights([rng.normal(0, 0.3, w.shape) for w in model.get_weights()])
 results["several inputs"] = dict(zip(("three", "two"), model.predict([rng.random((3, 5, 6)), rng.random((3, 4, 3))], verbose=0)))
+causal = layers.MultiHeadAttention(2, 3, kernel_regularizer="l2", bias_constraint="non_neg")(query, query, use_causal_mask=True)
+scaled = layers.Attention(use_scale=True)([causal, causal], use_causal_mask=True)
+additive = layers.AdditiveAttention()([scaled, layers.EinsumDense("abc,cd->abd", (4, 6), bias_axes="d")(other)])
+model = Model([query, other], layers.Dense(1)(layers.Flatten()(additive)))
+model.set_weights([rng.normal(0, 0.3, w.shape) for w in model.get_weights()])
+model.compile("sgd", "mse")
+data = [rng.random((12, 5, 6)), rng.random((12, 4, 3))]
+history = model.fit(data, rng.random((12, 1)), batch_size=6, epochs=3, shuffle=False, verbose=0)
+results["options"] = {"loss": history.history["loss"], "outputs": model.predict(data, verbose=0), "shapes": [w.shape for w in model.weights]}
