@@ -420,6 +420,11 @@ def preprocessing_cases():
     yield "translation_nearest_pixel", (4, 5, 1), [L.RandomTranslation((-0.4, -0.4), (0.45, 0.45), interpolation="nearest")]
     yield "contrast_and_brightness", (2, 3, 2), [L.RandomContrast((0.0, 0.0), value_range=(-1, 1)),
                                                  L.RandomBrightness((0.1, 0.1), value_range=(1, -1))]
+    yield "resizing", (5, 4, 1), [L.Resizing(3, 7), L.Resizing(7, 3, "nearest"), L.Resizing(4, 3, crop_to_aspect_ratio=True),
+                                  L.Resizing(5, 6, pad_to_aspect_ratio=True, fill_value=0.5),
+                                  L.Resizing(4, 3, "nearest", pad_to_aspect_ratio=True)]
+    yield "up_sampling_bilinear", (2, 3, 1), [L.UpSampling2D((2, 3), interpolation="bilinear")]
+    yield "center_crop", (5, 6, 1), [L.CenterCrop(4, 3), L.CenterCrop(2, 5)]
     yield "normalization", (5,), [L.Normalization()]
     yield "normalization_axes", (2, 3, 2), [L.Normalization(axis=(1, 3)), L.Normalization(axis=None, invert=True)]
     yield "normalization_given", (2, 3), [L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 0.0, 0.25]),

@@ -18,7 +18,8 @@ typedef enum random_purpose {
     RANDOM_DROPOUT = 3,
     RANDOM_AUGMENT = 4,
     RANDOM_GENERATE = 5,
-    RANDOM_DRAW = 6
+    RANDOM_DRAW = 6,
+    RANDOM_NOISE = 7
 } random_purpose;
 
 /* Four 32-bit numbers for counter (c0..c3) under a 64-bit key. */

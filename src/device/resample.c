@@ -6,6 +6,8 @@
 #define RULE static inline
 #define rule_sine(a) sinf(a)
 #define rule_cosine(a) cosf(a)
+#define rule_log(a) logf(a)
+#define rule_sqrt(a) sqrtf(a)
 typedef int32_t rule_index;
 
 /* Without a call of the library where the instruction set has no rounding. */
@@ -19,7 +21,7 @@ RULE float rule_floor(float a)
 
 /* ---- DRAW -------------------------------------------------------------------------------- */
 
-void draw_sample(const op_run *r, int64_t row, float *out)
+static void draw_numbers_of(const op_run *r, int64_t row, float *out)
 {
     const drawing *d = &r->op->a.draw.how;
     const uint64_t key = random_key(r->input->seed, RANDOM_DRAW, r->op->a.draw.stream);
@@ -28,8 +30,42 @@ void draw_sample(const op_run *r, int64_t row, float *out)
     uint32_t bits[4];
     philox(key, (uint32_t)sample, (uint32_t)(sample >> 32), (uint32_t)iteration,
            (uint32_t)(iteration >> 32), bits);
-    const float u[2] = {random_to_float(bits[0]), random_to_float(bits[1])};
+    const float u[3] = {random_to_float(bits[0]), random_to_float(bits[1]),
+                        random_to_float(bits[2])};
     draw_numbers(d, u, out);
+}
+
+/* Blocks of a sample are counted through all samples. */
+static void draw_normals_of(const op_run *r, int64_t row, int64_t count, float *out)
+{
+    const uint64_t key = random_key(r->input->seed, RANDOM_NOISE, r->op->a.draw.stream);
+    const uint64_t iteration = (uint64_t)r->input->iteration;
+    const int64_t blocks = (count + DRAW_TOGETHER - 1) / DRAW_TOGETHER;
+    const uint64_t first = (uint64_t)(r->input->first + row) * (uint64_t)blocks;
+    for (int64_t i = 0; i < blocks; i++) {
+        const uint64_t block = first + (uint64_t)i;
+        const int64_t at = i * DRAW_TOGETHER, left = count - at;
+        uint32_t bits[DRAW_TOGETHER];
+        float u[DRAW_TOGETHER], drawn[DRAW_TOGETHER];
+        philox(key, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)iteration,
+               (uint32_t)(iteration >> 32), bits);
+        for (int k = 0; k < DRAW_TOGETHER; k++)
+            u[k] = random_to_float(bits[k]);
+        draw_normals(&r->op->a.draw.how, u, drawn);
+        for (int k = 0; k < DRAW_TOGETHER && k < left; k++)
+            out[at + k] = drawn[k];
+    }
+}
+
+void draw_sample(const op_run *r, int64_t row)
+{
+    const tensor *y = OP_OUT(r->plan, r->op, 0);
+    const int64_t count = y->count / y->shape.dim[0];
+    float *out = r->out[0] + row * count;
+    if (r->op->a.draw.how.kind == DRAW_NORMAL)
+        draw_normals_of(r, row, count, out);
+    else
+        draw_numbers_of(r, row, out);
 }
 
 /* ---- RESAMPLE ---------------------------------------------------------------------------- */

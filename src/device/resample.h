@@ -12,7 +12,7 @@ typedef struct resample_size {
 resample_size resample_size_of(const plan *p, const op *o);
 
 /* The numbers of sample `row` of the batch. */
-void draw_sample(const op_run *r, int64_t row, float *out);
+void draw_sample(const op_run *r, int64_t row);
 /* Rows begin to end - 1 of the outputs, counted through all samples. */
 void resample_rows(const op_run *r, const resample_size *s, int64_t begin, int64_t end);
 /* The gradient of sample `n`. */

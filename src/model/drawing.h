@@ -13,10 +13,13 @@ typedef enum draw_kind {
     DRAW_ROTATION, /* around the centre; full turns, from low[0] to high[0] */
     DRAW_ZOOM,     /* around the centre; factors of rows and columns */
     DRAW_TRANSLATION, /* downwards and to the right; pixels */
-    DRAW_CROP         /* of whole pixels, one for the batch; floors of numbers from low to high */
+    DRAW_SHEAR,       /* around the first pixel: of rows and of columns, both times 1 or -1 */
+    DRAW_CROP,        /* of whole pixels, one for the batch; floors of numbers from low to high */
+    DRAW_NORMAL       /* for each element: normal, of mean low[0] and standard deviation high[0] */
 } draw_kind;
 
-enum { MAP_NUMBERS = 6, DRAW_NUMBERS_MAX = MAP_NUMBERS };
+/* DRAW_TOGETHER: normal numbers, from one block of Philox's. */
+enum { MAP_NUMBERS = 6, DRAW_NUMBERS_MAX = MAP_NUMBERS, DRAW_TOGETHER = 4 };
 
 /* Vertically [0] and horizontally [1]. */
 typedef struct drawing {

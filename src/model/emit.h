@@ -112,6 +112,9 @@ cornu_status emit_dropout_mask(step_builder *b, tensor_ref x, double rate,
 bool emit_trains(const step_builder *b);
 /* Numbers drawn for each sample: (1) of DRAW_NUMBER, else a map of pixels, (MAP_NUMBERS). */
 cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y);
+/* Normal numbers drawn for each element of x. */
+cornu_status emit_noise(step_builder *b, tensor_ref x, double mean, double deviation,
+                        tensor_ref *y);
 /* An image of this size, whose pixels come from where the map says: drawn, or a constant. */
 cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const int64_t size[2],
                            const resampling *r, tensor_ref *y);

@@ -282,14 +282,26 @@ bool emit_trains(const step_builder *b)
     return b->plan->mode == PLAN_TRAIN;
 }
 
-cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y)
+/* Numbers of this shape for each sample. */
+static cornu_status emit_drawn(step_builder *b, const drawing *d, const shape *s, tensor_ref *y)
 {
-    const shape s = {1, {d->kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}};
     TRY(check_draws(b));
     op o = op_new(OP_DRAW);
     o.a.draw.how = *d;
     o.a.draw.stream = stream_of(b);
-    return forward(b, &o, &s, y);
+    return forward(b, &o, s, y);
+}
+
+cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y)
+{
+    return emit_drawn(b, d, &(shape){1, {d->kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}}, y);
+}
+
+cornu_status emit_noise(step_builder *b, tensor_ref x, double mean, double deviation, tensor_ref *y)
+{
+    const shape s = emit_shape(b, x);
+    const drawing d = {.kind = DRAW_NORMAL, .low = {(float)mean}, .high = {(float)deviation}};
+    return emit_drawn(b, &d, &s, y);
 }
 
 cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const int64_t size[2],

@@ -83,6 +83,19 @@ static void expect_even(const float *values, int at, int stride, double low, dou
     assert_true(fabs((double)inside / BATCH - 0.5) < most / 2);
 }
 
+/* The numbers `at`, at + stride, ... are one of the two, each as often as chance allows. */
+static void expect_half(const float *values, int at, int stride, double one, double other)
+{
+    int ones = 0;
+    for (int i = 0; i < BATCH; i++) {
+        const double v = (double)values[i * stride + at];
+        const bool is_one = fabs(v - one) < 1e-6;
+        assert_true(is_one || fabs(v - other) < 1e-6);
+        ones += is_one;
+    }
+    assert_true(abs(ones - BATCH / 2) < 5 * sqrt(BATCH) / 2);
+}
+
 static void numbers_are_even_between_their_ends(void **state)
 {
     (void)state;
@@ -107,6 +120,10 @@ static void numbers_are_even_between_their_ends(void **state)
         v = maps(name, "{RandomZoom: {height_factor: 0.5, width_factor: [0.2, -0.3]}}");
         expect_even(v, 0, MAP_NUMBERS, 0.7, 1.2);
         expect_even(v, 4, MAP_NUMBERS, 0.5, 1.5);
+        free(v);
+        v = maps(name, "{RandomShear: {x_factor: [0.5, 0.5], y_factor: 0.4}}");
+        expect_even(v, 3, MAP_NUMBERS, -0.4, 0.4);
+        expect_half(v, 1, MAP_NUMBERS, -0.5, 0.5);
         free(v);
         v = maps(name, "{RandomRotation: {factor: 0.2}}");
         for (int i = 0; i < BATCH; i++)
@@ -181,12 +198,49 @@ static void a_batch_is_cropped_at_one_place(void **state)
     assert_int_equal(places, ROOM);
 }
 
+/* Of all pixels of a step of one number: mean, variance, and how many are within a standard
+   deviation, as far as chance allows (5 standard deviations); those in a row are not equal. */
+static void expect_normal(net *n, double mean, double deviation)
+{
+    const int64_t count = n->plan->batch * PIXELS;
+    double sum = 0, squares = 0, most = 5 / sqrt((double)count);
+    int inside = 0, equal = 0;
+    for (int64_t i = 0; i < count; i++)
+        n->x[i] = 2;
+    net_run(n);
+    float *y = net_read(n, n->plan->output);
+    for (int64_t i = 0; i < count; i++) {
+        const double z = ((double)y[i] - mean) / deviation;
+        sum += z;
+        squares += z * z;
+        inside += fabs(z) < 1;
+        equal += i > 0 && y[i] == y[i - 1];
+    }
+    assert_true(fabs(sum / (double)count) < most);
+    assert_true(fabs(squares / (double)count - 1) < most * sqrt(2));
+    assert_true(fabs(inside / (double)count - 0.682689) < most * 0.4655);
+    assert_in_range(equal, 0, 2); /* by chance */
+    free(y);
+    release(n);
+}
+
+static void noise_is_normal(void **state)
+{
+    (void)state;
+    for (int d = 0; net_device(d); d++) {
+        const char *name = net_device(d);
+        expect_normal(trained(name, "{GaussianNoise: {stddev: 0.25}}", BATCH, 0), 2, 0.25);
+        expect_normal(trained(name, "{GaussianDropout: {rate: 0.2}}", BATCH, 0), 2, 1);
+    }
+}
+
 #define BRIGHTNESS "{RandomBrightness: {factor: 1, value_range: [-50, 50]}}"
+#define NOISE "{GaussianNoise: {stddev: 0.25}}"
 
 /* Darks of 8 samples, after a change of the step. */
-static float *changed(const char *name, uint64_t seed, int64_t iteration)
+static float *changed(const char *name, const char *layer, uint64_t seed, int64_t iteration)
 {
-    net *n = trained(name, BRIGHTNESS, 8, 0);
+    net *n = trained(name, layer, 8, 0);
     n->input.seed = seed;
     n->input.iteration = iteration;
     return darks(n);
@@ -201,20 +255,23 @@ static bool same(const float *a, const float *b, int64_t count)
 static void numbers_are_keyed(void **state)
 {
     (void)state;
-    for (int d = 0; net_device(d); d++) {
-        const char *name = net_device(d);
-        float *v = changed(name, 1, 0), *again = changed(name, 1, 0);
-        float *step = changed(name, 1, 1), *seed = changed(name, 2, 0);
-        float *shard = darks(trained(name, BRIGHTNESS, 3, 4));
-        float *other = darks(trained(name, "Identity, " BRIGHTNESS, 8, 0));
-        assert_true(same(v, again, 8));
-        assert_true(same(v + 4, shard, 3));
-        assert_false(same(v, step, 8));
-        assert_false(same(v, seed, 8));
-        assert_false(same(v, other, 8));
-        assert_true(v[0] != v[1] && v[1] != v[2]);
-        free(v), free(again), free(shard), free(step), free(seed), free(other);
-    }
+    static const char *const layers[][2] = {{BRIGHTNESS, "Identity, " BRIGHTNESS},
+                                            {NOISE, "Identity, " NOISE}};
+    for (int d = 0; net_device(d); d++)
+        for (int k = 0; k < 2; k++) {
+            const char *name = net_device(d), *layer = layers[k][0];
+            float *v = changed(name, layer, 1, 0), *again = changed(name, layer, 1, 0);
+            float *step = changed(name, layer, 1, 1), *seed = changed(name, layer, 2, 0);
+            float *shard = darks(trained(name, layer, 3, 4));
+            float *other = darks(trained(name, layers[k][1], 8, 0));
+            assert_true(same(v, again, 8));
+            assert_true(same(v + 4, shard, 3));
+            assert_false(same(v, step, 8));
+            assert_false(same(v, seed, 8));
+            assert_false(same(v, other, 8));
+            assert_true(v[0] != v[1] && v[1] != v[2]);
+            free(v), free(again), free(shard), free(step), free(seed), free(other);
+        }
 }
 
 /* Evaluation and prediction leave images alone. */
@@ -242,6 +299,7 @@ int main(void)
         cmocka_unit_test(one_factor_zooms_both_sides_alike),
         cmocka_unit_test(half_of_the_images_are_flipped),
         cmocka_unit_test(a_batch_is_cropped_at_one_place),
+        cmocka_unit_test(noise_is_normal),
         cmocka_unit_test(numbers_are_keyed),
         cmocka_unit_test(only_training_draws),
     };

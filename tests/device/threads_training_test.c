@@ -190,7 +190,8 @@ static const odd odds[] = {
     {"random layers", 13, "[17, 21, 3]",
      "[RandomFlip, {RandomRotation: {factor: 0.2}}, {RandomContrast: {factor: 0.5}}, "
      "{Conv2D: {filters: 18, kernel_size: 3, strides: 2}}, {RandomZoom: {height_factor: 0.3}}, "
-     "{RandomCrop: {height: 6, width: 7}}, Flatten, {Dense: {units: 7, activation: softmax}}]",
+     "{RandomCrop: {height: 6, width: 7}}, {GaussianDropout: {rate: 0.2}}, Flatten, {Dense: "
+     "{units: 7, activation: softmax}}]",
      ADAM},
     {"one large picture", 1, "[101, 203, 3]",
      "[{Conv2D: {filters: 32, kernel_size: 3, activation: relu}}, {MaxPooling2D: {pool_size: 2}}, "

@@ -464,8 +464,8 @@ static void add_transposes(void)
 
 static void add_draw(draw_kind kind, float low, float high)
 {
-    static const char *const names[] = {"number", "flip",        "rotation",
-                                        "zoom",   "translation", "crop"};
+    static const char *const names[] = {"number",      "flip",  "rotation", "zoom",
+                                        "translation", "shear", "crop"};
     for (int one = 0; one < 2; one++) {
         op_case *c = add(OP_DRAW);
         *c = (op_case){.kind = c->kind,
@@ -473,6 +473,13 @@ static void add_draw(draw_kind kind, float low, float high)
                        .a.draw = {{kind, {low, 1}, {high, 0.5f}, {9, 31}, one}, 7}};
         label(c, names[kind]);
     }
+}
+
+static void add_noise(const shape *y)
+{
+    op_case *c = add(OP_DRAW);
+    *c = (op_case){.kind = c->kind, .out = {*y}, .a.draw = {{DRAW_NORMAL, {1}, {0.5f}}, 7}};
+    label(c, "normal");
 }
 
 /* The map's numbers are multiples of 1/4, so that no rounding decides which pixel is the nearest.
@@ -504,7 +511,10 @@ static void add_resamples(void)
     add_draw(DRAW_ROTATION, -0.5f, 1);
     add_draw(DRAW_ZOOM, 0.1f, 2);
     add_draw(DRAW_TRANSLATION, -4, 4);
+    add_draw(DRAW_SHEAR, -0.5f, 1);
     add_draw(DRAW_CROP, 0, 7);
+    add_noise(&(shape){2, {5, 7}});
+    add_noise(&(shape){4, {33, 3, 5, 4}});
     add_resample(&(shape){4, {3, 9, 6, 3}}, (const int64_t[]){9, 6}, false);
     add_resample(&(shape){4, {2, 4, 13, 1}}, (const int64_t[]){7, 5}, true);
     add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false);

@@ -188,7 +188,8 @@ static void resume_holds_for_random_layers(void **state)
     (void)state;
     compare("[{Dense: {units: 48}}, {Reshape: {target_shape: [4, 4, 3]}}, RandomFlip, "
             "{RandomRotation: {factor: 0.2}}, {RandomContrast: {factor: 0.5, value_range: [-9, "
-            "9]}}, {RandomCrop: {height: 3, width: 2}}, Flatten, {Dense: {units: 3, activation: "
+            "9]}}, {GaussianNoise: {stddev: 0.1}}, {RandomCrop: {height: 3, width: 2}}, Flatten, "
+            "{Dense: {units: 3, activation: "
             "softmax}}]",
             COMPILE, FIT, 7, 3, (cornu_fit_options){.size = sizeof(cornu_fit_options)});
 }

@@ -222,6 +222,12 @@ gpu_resample gpu_resample_of(const gpu_op *r)
                                         : y->shape.dim[0] * y->shape.dim[1] * y->shape.dim[2]};
 }
 
+int64_t gpu_draw_blocks(const tensor *y)
+{
+    const int64_t batch = y->shape.dim[0];
+    return batch * ((y->count / batch + DRAW_TOGETHER - 1) / DRAW_TOGETHER);
+}
+
 int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side)
 {
     return s->count * ((s->rows + side - 1) / side) * ((s->columns + side - 1) / side);

@@ -168,6 +168,8 @@ typedef struct gpu_resample {
     int64_t items;         /* forward the pixels of y, backward the channels of all samples */
 } gpu_resample;
 gpu_resample gpu_resample_of(const gpu_op *r);
+/* DRAW of normal numbers: blocks of DRAW_TOGETHER, none of which two samples share. */
+int64_t gpu_draw_blocks(const tensor *y);
 
 /* MATMUL in tiles of `side` rows and columns: how many there are. */
 int64_t gpu_matmul_tiles(const matmul_shape *s, int64_t side);

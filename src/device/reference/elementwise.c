@@ -88,9 +88,8 @@ cornu_status reference_dropout(const op_run *r)
 
 cornu_status reference_draw(const op_run *r)
 {
-    const tensor *y = OP_OUT(r->plan, r->op, 0);
-    for (int64_t i = 0; i < y->shape.dim[0]; i++)
-        draw_sample(r, i, r->out[0] + i * y->shape.dim[1]);
+    for (int64_t i = 0; i < r->plan->batch; i++)
+        draw_sample(r, i);
     return CORNU_OK;
 }
 

@@ -3,10 +3,12 @@
    defines
 
      RULE                        qualifiers of a function
-     rule_sine, rule_cosine, rule_floor   of floats */
+     rule_sine, rule_cosine, rule_floor, rule_log, rule_sqrt   of floats */
 #include "model/drawing.h"
 
-/* From u, DRAW_NUMBERS_MAX numbers or one; u: two random numbers in [0, 1). */
+#define DRAW_FULL_TURN 6.283185307179586f
+
+/* From u, DRAW_NUMBERS_MAX numbers or one; u: three random numbers in [0, 1). */
 RULE void draw_numbers(const drawing *d, const float *u, float *out)
 {
     const float middle_y = (d->size[0] - 1) / 2, middle_x = (d->size[1] - 1) / 2;
@@ -24,7 +26,7 @@ RULE void draw_numbers(const drawing *d, const float *u, float *out)
         out[4] = d->low[0] > 0 ? -1 : 1;
         out[5] = d->low[0] > 0 ? d->size[0] - 1 : 0;
     } else if (d->kind == DRAW_ROTATION) {
-        const float angle = y * 6.283185307179586f;
+        const float angle = y * DRAW_FULL_TURN;
         out[0] = out[4] = rule_cosine(angle);
         out[3] = rule_sine(angle);
         out[1] = -out[3];
@@ -38,8 +40,23 @@ RULE void draw_numbers(const drawing *d, const float *u, float *out)
     } else if (d->kind == DRAW_TRANSLATION) {
         out[2] = -x;
         out[5] = -y;
+    } else if (d->kind == DRAW_SHEAR) {
+        const float way = u[2] > 0.5f ? -1 : 1;
+        out[1] = way * x;
+        out[3] = way * y;
     } else if (d->kind == DRAW_CROP) {
         out[2] = rule_floor(x);
         out[5] = rule_floor(y);
+    }
+}
+
+/* DRAW_TOGETHER normal numbers of as many in [0, 1), by Box and Muller. */
+RULE void draw_normals(const drawing *d, const float *u, float *out)
+{
+    for (int i = 0; i < DRAW_TOGETHER; i += 2) {
+        const float length = d->high[0] * rule_sqrt(-2 * rule_log(1 - u[i]));
+        const float angle = u[i + 1] * DRAW_FULL_TURN;
+        out[i] = d->low[0] + length * rule_cosine(angle);
+        out[i + 1] = d->low[0] + length * rule_sine(angle);
     }
 }

@@ -33,8 +33,6 @@ static drawing drawing_of(draw_kind kind, const shape *image)
 
 /* The order of border_kind. */
 #define FILL_MODES "reflect|constant|wrap|nearest"
-enum { INTERPOLATION_BILINEAR, INTERPOLATION_NEAREST };
-#define INTERPOLATIONS "bilinear|nearest"
 
 typedef struct fill_config {
     int fill_mode, interpolation;
@@ -46,10 +44,9 @@ typedef struct fill_config {
               .choices = FILL_MODES)
 #define OPTION_INTERPOLATION(config)                                                       \
     OPTION_AS("interpolation", CHOICE, config, fill.interpolation, .fallback = "bilinear", \
-              .choices = INTERPOLATIONS)
+              .choices = LAYER_INTERPOLATIONS)
 #define OPTION_FILL_VALUE(config) \
     OPTION_AS("fill_value", REAL, config, fill.fill_value, .fallback = "0.0")
-#define OPTION_NO_BOXES OPTION_TOLERATED("bounding_box_format", "null")
 
 /* ---- moved pixels ------------------------------------------------------------------------ */
 
@@ -59,7 +56,7 @@ static cornu_status emit_moved(step_builder *b, tensor_ref x, const drawing *d,
 {
     const shape s = emit_shape(b, x);
     const resampling how = {.border = fill->fill_mode,
-                            .nearest = fill->interpolation == INTERPOLATION_NEAREST,
+                            .nearest = fill->interpolation == LAYER_NEAREST,
                             .value = (float)fill->fill_value};
     tensor_ref map;
     *y = x;
@@ -89,7 +86,7 @@ static cornu_status random_flip_emit(const layer *l, step_builder *b, const tens
                                      tensor_ref *y)
 {
     const random_flip_config *c = l->config;
-    const fill_config fill = {.interpolation = INTERPOLATION_NEAREST};
+    const fill_config fill = {.interpolation = LAYER_NEAREST};
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_FLIP, &s);
     d.low[0] = c->mode != FLIP_HORIZONTAL;
@@ -262,46 +259,59 @@ const layer_kind layer_RandomTranslation = {
     .range = LAYER_REARRANGES,
 };
 
+/* RandomShear: columns by x_factor of the row, rows by y_factor of the column, both one way or both
+   the other. */
+typedef struct random_shear_config {
+    real_range x_factor, y_factor;
+    fill_config fill;
+} random_shear_config;
+
+static const config_field random_shear_fields[] = {
+    OPTION(RANGE, random_shear_config, x_factor, .minimum = 0, .maximum = 1, .fallback = "0.0"),
+    OPTION(RANGE, random_shear_config, y_factor, .minimum = 0, .maximum = 1, .fallback = "0.0"),
+    OPTION_INTERPOLATION(random_shear_config),
+    OPTION_FILL_MODE(random_shear_config),
+    OPTION_FILL_VALUE(random_shear_config),
+    OPTION_CHANNELS_LAST,
+    OPTION_IGNORED("seed"),
+    OPTION_NO_BOXES,
+    OPTIONS_END,
+};
+
+static cornu_status random_shear_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                      tensor_ref *y)
+{
+    const random_shear_config *c = l->config;
+    const shape s = emit_shape(b, x[0]);
+    drawing d = drawing_of(DRAW_SHEAR, &s);
+    double ends[2];
+    range_ends(&c->y_factor, -1, ends);
+    draw_within(&d, 0, ends, 0, 1);
+    range_ends(&c->x_factor, -1, ends);
+    draw_within(&d, 1, ends, 0, 1);
+    return emit_moved(b, x[0], &d, &c->fill, y);
+}
+
+static const char *const random_shear_samples[] = {
+    "6,5,2 | {x_factor: 0.2, y_factor: 0.3}",
+    "4,7,1 | {x_factor: [0.1, 0.4], fill_mode: constant, fill_value: 0.5}",
+    "5,5,3 | {y_factor: 0.7, fill_mode: nearest, interpolation: nearest}",
+    NULL,
+};
+
+const layer_kind layer_RandomShear = {
+    .name = "RandomShear",
+    .base_name = "random_shear",
+    .config_size = sizeof(random_shear_config),
+    .fields = random_shear_fields,
+    .rank = LAYER_IMAGE,
+    .declare = layer_same_shape,
+    .emit = random_shear_emit,
+    .samples = random_shear_samples,
+    .range = LAYER_REARRANGES,
+};
+
 /* ---- cropped ----------------------------------------------------------------------------- */
-
-/* The rows and columns of an image that become the whole of another. */
-typedef struct image_window {
-    int64_t begin[2], size[2];
-} image_window;
-
-/* The window, resized to `size` with bilinear interpolation, or the nearest pixels. */
-static cornu_status emit_window(step_builder *b, tensor_ref x, const image_window *w,
-                                const int64_t size[2], bool nearest, tensor_ref *y)
-{
-    const shape s = emit_shape(b, x), numbers = {1, {MAP_NUMBERS}};
-    const resampling how = {.border = BORDER_NEAREST, .nearest = nearest};
-    tensor_ref map;
-    *y = x;
-    for (int i = 0; i < 2; i++)
-        if (w->size[i] != s.dim[i])
-            TRY(emit_slice(b, *y, 1 + i, w->begin[i], 1, w->size[i], y));
-    if (w->size[0] == size[0] && w->size[1] == size[1])
-        return CORNU_OK;
-    const double down = (double)w->size[0] / (double)size[0];
-    const double right = (double)w->size[1] / (double)size[1];
-    const float values[MAP_NUMBERS] = {
-        (float)right, 0, (float)(right / 2 - 0.5), 0, (float)down, (float)(down / 2 - 0.5)};
-    TRY(emit_constant(b, &numbers, values, &map));
-    return emit_resample(b, *y, map, size, &how, y);
-}
-
-/* The largest window of the aspect ratio of `size`, in the middle. */
-static image_window window_of_aspect(const shape *in, const int64_t size[2])
-{
-    image_window w;
-    for (int i = 0; i < 2; i++) {
-        const double side = (double)in->dim[1 - i] * (double)size[i] / (double)size[1 - i];
-        w.size[i] = side < (double)in->dim[i] ? (int64_t)side : in->dim[i];
-        w.size[i] = w.size[i] < 1 ? 1 : w.size[i];
-        w.begin[i] = (in->dim[i] - w.size[i]) / 2;
-    }
-    return w;
-}
 
 /* RandomCrop: in training a place drawn for the batch, where both sides are larger. */
 typedef struct random_crop_config {
@@ -331,11 +341,11 @@ static cornu_status random_crop_emit(const layer *l, step_builder *b, const tens
     const int64_t size[2] = {c->height, c->width};
     const shape in = emit_shape(b, x[0]);
     const resampling how = {.border = BORDER_NEAREST, .nearest = true};
-    image_window w = window_of_aspect(&in, size);
+    image_window w = layer_window_of_aspect(&in, size);
     tensor_ref map;
     drawing d = {.kind = DRAW_CROP};
     if (!emit_trains(b))
-        return emit_window(b, x[0], &w, size, false, y);
+        return layer_emit_window(b, x[0], &w, size, false, y);
     if (in.dim[0] > size[0] && in.dim[1] > size[1]) {
         for (int i = 0; i < 2; i++)
             d.high[i] = (float)(in.dim[i] - size[i] + 1);
@@ -346,7 +356,7 @@ static cornu_status random_crop_emit(const layer *l, step_builder *b, const tens
         const int64_t left = in.dim[i] - w.begin[i];
         w.size[i] = size[i] < left ? size[i] : left;
     }
-    return emit_window(b, x[0], &w, size, false, y);
+    return layer_emit_window(b, x[0], &w, size, false, y);
 }
 
 /* In prediction these are slices: an image that is resampled has no operator in ONNX files. */

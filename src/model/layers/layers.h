@@ -61,12 +61,24 @@ cornu_status layer_check_rank(const layer_kind *kind, const layer_call *call);
 cornu_status layer_declare_inner(layer *inner, layer_call *call, const shape *in, shape *out);
 /* The verbs describe the inner layer from now on, until emit_leave; *f says the rest of it. */
 void layer_enter(step_builder *b, const layer *inner, emit_frame *f);
+/* The rows and columns of an image that become the whole of another; and the largest of the aspect
+   ratio of `size`, in the middle. */
+typedef struct image_window {
+    int64_t begin[2], size[2];
+} image_window;
+image_window layer_window_of_aspect(const shape *in, const int64_t size[2]);
+/* The window of x, resized to `size` with bilinear interpolation, or the nearest pixels. */
+cornu_status layer_emit_window(step_builder *b, tensor_ref x, const image_window *w,
+                               const int64_t size[2], bool nearest, tensor_ref *y);
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, layer_call *call);
 
 /* Numbers in LAYER_PADDINGS. */
 enum { LAYER_VALID, LAYER_SAME };
 #define LAYER_PADDINGS "valid|same"
+/* Numbers in LAYER_INTERPOLATIONS. */
+enum { LAYER_BILINEAR, LAYER_NEAREST };
+#define LAYER_INTERPOLATIONS "bilinear|nearest"
 #define LAYER_SIZE_MAX 1000000000.0
 #define LAYER_SIZES .minimum = 1, .maximum = LAYER_SIZE_MAX
 
@@ -81,6 +93,7 @@ enum { LAYER_VALID, LAYER_SAME };
 
 /* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
+#define OPTION_NO_BOXES OPTION_TOLERATED("bounding_box_format", "null")
 /* WEIGHT_regularizer and WEIGHT_constraint, which the weight finds by its name. */
 #define OPTION_REGULARIZER(config, field) \
     OPTION(REGULARIZER, config, field, .fallback = "null", .flags = CONFIG_NULLABLE)

@@ -192,3 +192,83 @@ const layer_kind layer_AlphaDropout = {
     .emit = alpha_dropout_emit,
     .samples = alpha_dropout_samples,
 };
+
+/* ---- GaussianNoise, GaussianDropout -------------------------------------------------------- */
+
+typedef struct gaussian_noise_config {
+    double stddev;
+} gaussian_noise_config;
+
+static const config_field gaussian_noise_fields[] = {
+    OPTION(REAL, gaussian_noise_config, stddev, .minimum = 0, .maximum = 1,
+           .flags = CONFIG_REQUIRED),
+    OPTION_IGNORED("seed"),
+    OPTIONS_END,
+};
+
+/* GaussianNoise: in training y = x + normal numbers of mean 0. */
+static cornu_status gaussian_noise_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                        tensor_ref *y)
+{
+    const gaussian_noise_config *c = l->config;
+    tensor_ref noise;
+    *y = x[0];
+    if (!emit_trains(b) || !(c->stddev > 0))
+        return CORNU_OK;
+    TRY(emit_noise(b, x[0], 0, c->stddev, &noise));
+    return emit_binary(b, BINARY_ADD, x[0], noise, y);
+}
+
+static const char *const gaussian_noise_samples[] = {
+    "11 | {stddev: 0.5}",
+    "4,3,2 | {stddev: 0.1}",
+    "7 | {stddev: 0}",
+    NULL,
+};
+
+const layer_kind layer_GaussianNoise = {
+    .name = "GaussianNoise",
+    .base_name = "gaussian_noise",
+    .config_size = sizeof(gaussian_noise_config),
+    .fields = gaussian_noise_fields,
+    .declare = layer_same_shape,
+    .emit = gaussian_noise_emit,
+    .samples = gaussian_noise_samples,
+};
+
+static const config_field gaussian_dropout_fields[] = {
+    OPTION_RATE,
+    OPTION_IGNORED("seed"),
+    OPTIONS_END,
+};
+
+/* GaussianDropout: in training y = x times normal numbers of mean 1, whose variance is that of
+   Dropout's mask. */
+static cornu_status gaussian_dropout_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                          tensor_ref *y)
+{
+    const dropout_config *c = l->config;
+    tensor_ref noise;
+    *y = x[0];
+    if (!emit_trains(b) || !(c->rate > 0))
+        return CORNU_OK;
+    TRY(emit_noise(b, x[0], 1, sqrt(c->rate / (1 - c->rate)), &noise));
+    return emit_binary(b, BINARY_MULTIPLY, x[0], noise, y);
+}
+
+static const char *const gaussian_dropout_samples[] = {
+    "11 | {rate: 0.5}",
+    "4,3,2 | {rate: 0.2}",
+    "7 | {rate: 0}",
+    NULL,
+};
+
+const layer_kind layer_GaussianDropout = {
+    .name = "GaussianDropout",
+    .base_name = "gaussian_dropout",
+    .config_size = sizeof(dropout_config),
+    .fields = gaussian_dropout_fields,
+    .declare = layer_same_shape,
+    .emit = gaussian_dropout_emit,
+    .samples = gaussian_dropout_samples,
+};

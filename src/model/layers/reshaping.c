@@ -351,9 +351,12 @@ const layer_kind layer_RepeatVector = {
     .range = LAYER_REARRANGES,
 };
 
-/* UpSampling1D and UpSampling2D: each step, or row and column, `size` times. */
+/* UpSampling1D and UpSampling2D: each step, or row and column, `size` times; or an image that is so
+   many times as large. */
+enum { UP_SAMPLING_NEAREST, UP_SAMPLING_BILINEAR };
 typedef struct up_sampling_config {
     int64_t size[2]; /* of a signal the second */
+    int interpolation;
 } up_sampling_config;
 
 static const config_field up_sampling1d_fields[] = {
@@ -364,7 +367,8 @@ static const config_field up_sampling1d_fields[] = {
 static const config_field up_sampling2d_fields[] = {
     OPTION(PAIR, up_sampling_config, size, LAYER_SIZES, .fallback = "2"),
     OPTION_CHANNELS_LAST,
-    OPTION_NEUTRAL("interpolation", "\"nearest\""),
+    OPTION(CHOICE, up_sampling_config, interpolation, .fallback = "nearest",
+           .choices = "nearest|bilinear"),
     OPTIONS_END,
 };
 
@@ -383,6 +387,11 @@ static cornu_status up_sampling_emit(const layer *l, step_builder *b, const tens
 {
     const up_sampling_config *c = l->config;
     const shape out = emit_output(b);
+    if (c->interpolation == UP_SAMPLING_BILINEAR) {
+        const shape in = emit_shape(b, x[0]);
+        const image_window whole = {.size = {in.dim[0], in.dim[1]}};
+        return layer_emit_window(b, x[0], &whole, out.dim, false, y);
+    }
     TRY(layer_as_image(b, x[0], y));
     for (int i = 1; i >= 0; i--)
         if (c->size[i] > 1)
@@ -400,6 +409,7 @@ static const char *const up_sampling2d_samples[] = {
     "3,4,2 | {}",
     "2,3,3 | {size: [3, 1]}",
     "2,2,17 | {size: [1, 2]}",
+    "3,2,2 | {size: [2, 3], interpolation: bilinear}",
     NULL,
 };
 

@@ -22,8 +22,13 @@ trained = make(0.0).fit(x, y, epochs=2, shuffle=False, verbose=0)
 results["trained"] = trained.history
 
 images = rng.random((4, 5, 6, 3), np.float32)
-for layer in (keras.layers.SpatialDropout1D(0.3), keras.layers.SpatialDropout2D(0.3), keras.layers.AlphaDropout(0.2, noise_shape=(None, 1))):
+for layer in (keras.layers.SpatialDropout1D(0.3), keras.layers.SpatialDropout2D(0.3), keras.layers.AlphaDropout(0.2, noise_shape=(None, 1)),
+              keras.layers.GaussianDropout(0.3)):
     shape = {"SpatialDropout1D": (30, 3), "SpatialDropout2D": (5, 6, 3)}.get(type(layer).__name__, (90,))
     model = keras.Sequential([keras.Input(shape), layer])
     results[type(layer).__name__] = model.predict(images.reshape(4, *shape), verbose=0)
     results[type(layer).__name__ + " rate"] = layer.get_config()["rate"]
+model = keras.Sequential([keras.Input((90,)), keras.layers.GaussianNoise(0.1), keras.layers.Dense(1, kernel_initializer="ones"),
+                          keras.layers.GaussianNoise(0.0)])
+results["noise"] = model.predict(images.reshape(4, 90), verbose=0)
+results["noise stddev"] = model.layers[0].get_config()["stddev"]

@@ -41,11 +41,22 @@ static cornu_status run_backward(const op_run *r)
     return CORNU_OK;
 }
 
+static void draw_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const resample_run *d = context;
+    int64_t begin, end;
+    cpu_task_range(d->rows, d->rows_per_task, task, &begin, &end);
+    for (int64_t i = begin; i < end; i++)
+        draw_sample(d->r, i);
+}
+
 static cornu_status run_draw(const op_run *r)
 {
-    const shape *y = &OP_OUT(r->plan, r->op, 0)->shape;
-    for (int64_t i = 0; i < y->dim[0]; i++)
-        draw_sample(r, i, r->out[0] + i * y->dim[1]);
+    const tensor *y = OP_OUT(r->plan, r->op, 0);
+    resample_run d = {.r = r, .rows = y->shape.dim[0]};
+    d.rows_per_task = cpu_rows_per_task(y->count / d.rows);
+    threads_run(r->pool, cpu_divide_up(d.rows, d.rows_per_task), draw_task, &d);
     return CORNU_OK;
 }
 

@@ -5,6 +5,8 @@ typedef int64_t rule_index;
 #define rule_sine(a) sinf(a)
 #define rule_cosine(a) cosf(a)
 #define rule_floor(a) floorf(a)
+#define rule_log(a) logf(a)
+#define rule_sqrt(a) sqrtf(a)
 #include "device/rules/drawing.h"
 #include "device/rules/resampling.h"
 
@@ -16,14 +18,38 @@ extern "C" __global__ void __launch_bounds__(RESAMPLE_THREADS) cornu_draw(draw_p
     for (EACH(i, p.batch)) {
         const uint64_t sample = p.how.kind == DRAW_CROP ? 0 : (uint64_t)(s->first + i);
         uint32_t bits[4];
-        float u[2], out[DRAW_NUMBERS_MAX];
+        float u[3], out[DRAW_NUMBERS_MAX];
         philox(key, (uint32_t)sample, (uint32_t)(sample >> 32), (uint32_t)iteration,
                (uint32_t)(iteration >> 32), bits);
         u[0] = random_to_float(bits[0]);
         u[1] = random_to_float(bits[1]);
+        u[2] = random_to_float(bits[2]);
         draw_numbers(&p.how, u, out);
         for (int64_t k = 0; k < p.numbers; k++)
             p.y[i * p.numbers + k] = out[k];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(RESAMPLE_THREADS)
+    cornu_draw_normals(draw_normals_params p)
+{
+    const cuda_step *s = this_step(&p.clock);
+    const uint64_t key = device_random_key(s->seed, RANDOM_NOISE, p.stream);
+    const uint64_t iteration = (uint64_t)s->iteration;
+    const int64_t blocks = (p.numbers + DRAW_TOGETHER - 1) / DRAW_TOGETHER;
+    for (EACH(i, p.batch * blocks)) {
+        const uint64_t block = (uint64_t)(s->first * blocks + i);
+        int64_t of;
+        const int64_t n = divide(i, blocks, &of), at = of * DRAW_TOGETHER;
+        uint32_t bits[DRAW_TOGETHER];
+        float u[DRAW_TOGETHER], out[DRAW_TOGETHER];
+        philox(key, (uint32_t)block, (uint32_t)(block >> 32), (uint32_t)iteration,
+               (uint32_t)(iteration >> 32), bits);
+        for (int k = 0; k < DRAW_TOGETHER; k++)
+            u[k] = random_to_float(bits[k]);
+        draw_normals(&p.how, u, out);
+        for (int k = 0; k < DRAW_TOGETHER && at + k < p.numbers; k++)
+            p.y[n * p.numbers + at + k] = out[k];
     }
 }
 

@@ -8,7 +8,7 @@
 
 #define RESAMPLE_THREADS 256
 
-/* A thread has a sample. */
+/* A thread has a sample, or blocks of DRAW_TOGETHER normal numbers. */
 typedef struct draw_params {
     cuda_clock clock;
     float *y;
@@ -16,6 +16,7 @@ typedef struct draw_params {
     drawing how;
     uint32_t stream;
 } draw_params;
+typedef draw_params draw_normals_params;
 
 /* Forward a thread has pixels of y; backward the channels of a sample's dx, whose sums are so
    always in one order. */

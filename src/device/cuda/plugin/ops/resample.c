@@ -8,12 +8,13 @@ static cornu_status enqueue_draw(const gpu_op *r)
     draw_params p = {.clock = cuda_clock_of(r),
                      .y = (float *)r->out[0],
                      .batch = y->shape.dim[0],
-                     .numbers = y->shape.dim[1],
+                     .numbers = y->count / y->shape.dim[0],
                      .how = r->op->a.draw.how,
                      .stream = r->op->a.draw.stream};
-    return cuda_launch(r->g, CUDA_draw,
-                       cuda_line(gpu_blocks(p.batch, RESAMPLE_THREADS, 4096), RESAMPLE_THREADS),
-                       &p);
+    const bool normal = p.how.kind == DRAW_NORMAL;
+    const int64_t items = normal ? gpu_draw_blocks(y) : p.batch;
+    return cuda_launch(r->g, normal ? CUDA_draw_normals : CUDA_draw,
+                       cuda_line(gpu_blocks(items, RESAMPLE_THREADS, 4096), RESAMPLE_THREADS), &p);
 }
 
 static cornu_status enqueue_resample(const gpu_op *r)

@@ -9,6 +9,8 @@ typedef long rule_index;
 #define rule_sine(a) sin(a)
 #define rule_cosine(a) cos(a)
 #define rule_floor(a) floor(a)
+#define rule_log(a) log(a)
+#define rule_sqrt(a) sqrt(a)
 #include "device/rules/drawing.h"
 #include "device/rules/resampling.h"
 
@@ -24,14 +26,40 @@ KERNEL(draw, WORK_ITEMS)
     for (EACH(i, batch)) {
         const ulong sample = kind == DRAW_CROP ? 0 : (ulong)(first + i);
         uint bits[4];
-        float u[2], out[DRAW_NUMBERS_MAX];
+        float u[3], out[DRAW_NUMBERS_MAX];
         philox(key, (uint)sample, (uint)(sample >> 32), (uint)iteration, (uint)(iteration >> 32),
                bits);
         u[0] = random_to_float(bits[0]);
         u[1] = random_to_float(bits[1]);
+        u[2] = random_to_float(bits[2]);
         draw_numbers(&how, u, out);
         for (int k = 0; k < (int)numbers; k++)
             y[i * numbers + k] = out[k];
+    }
+}
+
+/* A work-item has blocks of DRAW_TOGETHER normal numbers. */
+KERNEL(draw_normals, WORK_ITEMS)
+(OUT(float, y), const long batch, const long numbers, const float mean, const float deviation,
+ const int stream, const ulong seed, const ulong iteration, const long first)
+{
+    AT(y);
+    const drawing how = {DRAW_NORMAL, {mean, 0}, {deviation, 0}, {0, 0}, 0};
+    const ulong key = device_random_key(seed, RANDOM_NOISE, (ulong)(uint)stream);
+    const long blocks = (numbers + DRAW_TOGETHER - 1) / DRAW_TOGETHER;
+    for (EACH(i, batch * blocks)) {
+        const ulong block = (ulong)(first * blocks + i);
+        long of;
+        const long n = divide(i, blocks, &of), at = of * DRAW_TOGETHER;
+        uint bits[DRAW_TOGETHER];
+        float u[DRAW_TOGETHER], out[DRAW_TOGETHER];
+        philox(key, (uint)block, (uint)(block >> 32), (uint)iteration, (uint)(iteration >> 32),
+               bits);
+        for (int k = 0; k < DRAW_TOGETHER; k++)
+            u[k] = random_to_float(bits[k]);
+        draw_normals(&how, u, out);
+        for (int k = 0; k < DRAW_TOGETHER && at + k < numbers; k++)
+            y[n * numbers + at + k] = out[k];
     }
 }
 

@@ -5,6 +5,13 @@ static cornu_status enqueue_draw(const gpu_op *r)
 {
     const tensor *y = GPU_OUT(r, 0);
     const drawing *d = &r->op->a.draw.how;
+    if (d->kind == DRAW_NORMAL)
+        return OPENCL_LAUNCH(r->g, OPENCL_draw_normals,
+                             opencl_line(gpu_blocks(gpu_draw_blocks(y), WORK_ITEMS, 4096)),
+                             A_ADDRESS(r->out[0]), A_LONG(y->shape.dim[0]),
+                             A_LONG(y->count / y->shape.dim[0]), A_FLOAT(d->low[0]),
+                             A_FLOAT(d->high[0]), A_INT(r->op->a.draw.stream), A_STEP(STEP_SEED),
+                             A_STEP(STEP_ITERATION), A_STEP(STEP_FIRST));
     return OPENCL_LAUNCH(
         r->g, OPENCL_draw, opencl_line(gpu_blocks(y->shape.dim[0], WORK_ITEMS, 4096)),
         A_ADDRESS(r->out[0]), A_LONG(y->shape.dim[0]), A_LONG(y->shape.dim[1]), A_INT(d->kind),
