@@ -376,15 +376,15 @@ static cornu_status take_undecayed(cornu_model *m, const doc *d)
 }
 
 /* ^ begins and $ ends a text with which the whole name begins or ends. */
-static bool stands_in(const char *text, const char *name)
+static bool stands_in(const char *written, const char *name)
 {
-    const bool begins = *text == '^';
-    text += begins;
-    const size_t length = strlen(text), whole = strlen(name);
-    const bool ends = length > 0 && text[length - 1] == '$';
+    const bool begins = *written == '^';
+    written += begins;
+    const size_t length = strlen(written), whole = strlen(name);
+    const bool ends = length > 0 && written[length - 1] == '$';
     const size_t n = length - ends;
     for (size_t at = 0; at + n <= whole && (!begins || at == 0); at++)
-        if (memcmp(name + at, text, n) == 0 && (!ends || at + n == whole))
+        if (memcmp(name + at, written, n) == 0 && (!ends || at + n == whole))
             return true;
     return false;
 }
