@@ -801,6 +801,10 @@ def optimizer_cases():
     yield "ftrl_strengths", O.Ftrl(0.1, initial_accumulator_value=0.5, l1_regularization_strength=0.1,
                                    l2_regularization_strength=0.2, l2_shrinkage_regularization_strength=0.05, beta=0.3)
     yield "ftrl_power", O.Ftrl(0.1, learning_rate_power=-0.3, l1_regularization_strength=0.05, clipvalue=0.5)
+    yield "lamb", O.Lamb(0.05)
+    yield "lamb_decay", O.Lamb(0.05, beta_1=0.7, beta_2=0.8, epsilon=1e-2, weight_decay=0.1, gradient_accumulation_steps=2)
+    yield "schedule_free", O.ScheduleFreeAdamW(0.05)
+    yield "schedule_free_warmup", O.ScheduleFreeAdamW(0.05, beta_1=0.7, beta_2=0.8, epsilon=1e-2, warmup_steps=3, weight_decay=0.1)
     R = keras.regularizers
     penalized = {"kernel_regularizer": R.L1L2(0.03, 0.1), "bias_regularizer": R.L2(0.2)}
     yield "regularized", O.SGD(0.1), {"kernel_regularizer": R.L2(0.1), "bias_regularizer": R.L1(0.05)}

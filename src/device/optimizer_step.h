@@ -51,6 +51,14 @@ static inline optimizer_factors optimizer_factors_at(const optimizer *o, float l
     float power_1 = powf((float)o->beta_1, t), power_2 = powf((float)o->beta_2, t);
     if (o->id == OPTIMIZER_NADAM)
         return optimizer_nadam_factors(o, learning_rate, iteration + 1, sqrtf(1 - power_2));
+    if (o->id == OPTIMIZER_LAMB)
+        return (optimizer_factors){.alpha = 1 - power_1, .gradient_alpha = 1 - power_2};
+    if (o->id == OPTIMIZER_SCHEDULE_FREE_ADAMW)
+        return (optimizer_factors){
+            .alpha =
+                learning_rate * (o->warmup_steps > 0 ? fminf(t / (float)o->warmup_steps, 1) : 1),
+            .gradient_alpha = 1 - power_2,
+            .epsilon = 1 / t};
     if (o->id == OPTIMIZER_ADAMAX)
         return (optimizer_factors){.alpha = learning_rate / (1 - power_1)};
     return (optimizer_factors){.alpha = learning_rate * sqrtf(1 - power_2) / (1 - power_1)};

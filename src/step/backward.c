@@ -542,6 +542,25 @@ static cornu_status build_waiting_updates(step_builder *b)
 
 /* ---- after the updates -------------------------------------------------------------------- */
 
+/* Append Lamb's steps, which need whole moments. */
+static cornu_status build_layerwise(step_builder *b)
+{
+    const cornu_model *m = b->plan->model;
+    if (m->optimizer.id != OPTIMIZER_LAMB || b->plan->scope == SCOPE_GRADIENTS)
+        return CORNU_OK;
+    for (int i = 0; i < m->weight_count; i++) {
+        if (b->notes[i].gradient == NO_TENSOR)
+            continue;
+        op o = op_new(OP_LAYERWISE);
+        o.in[0] = o.out[0] = i;
+        o.in[1] = slot_of(m, i, 0);
+        o.in[2] = slot_of(m, i, 1);
+        o.a.update.optimizer = m->optimizer;
+        TRY(builder_add(b, &o, m->variables[i].name));
+    }
+    return CORNU_OK;
+}
+
 /* Append what keeps the variables' averages: of all that have one, as in Keras, also of those that
    no loss depends on. */
 static cornu_status build_averages(step_builder *b)
@@ -618,6 +637,7 @@ cornu_status build_backward(step_builder *b, int forward_count)
     TRY(check_reached(b));
     if (b->plan->scope != SCOPE_GRADIENTS && updates_wait(b->plan->model))
         TRY(build_waiting_updates(b));
+    TRY(build_layerwise(b));
     TRY(build_averages(b));
     return build_constraints(b);
 }
@@ -631,6 +651,7 @@ cornu_status build_only_updates(step_builder *b)
             TRY(builder_gradient(b, i, &gradient));
     }
     TRY(build_waiting_updates(b));
+    TRY(build_layerwise(b));
     TRY(build_averages(b));
     return build_constraints(b);
 }

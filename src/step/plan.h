@@ -195,11 +195,17 @@ static inline float loss_row_factor(const op *o, int64_t rows)
     return o->a.loss.summed ? (float)rows : 1;
 }
 
+/* Is it of the optimizer's step, after all updates? */
+static inline bool op_follows_updates(op_kind kind)
+{
+    return kind == OP_LAYERWISE || kind == OP_AVERAGE || kind == OP_CONSTRAIN;
+}
+
 /* Does the optimizer's step on a variable do this? */
 static inline bool op_is_of_step(op_kind kind)
 {
     return kind == OP_ACCUMULATE || kind == OP_SQUARE_SUM || kind == OP_UPDATE ||
-           kind == OP_AVERAGE || kind == OP_CONSTRAIN;
+           op_follows_updates(kind);
 }
 
 /* INSERT into a new tensor, whose other elements become 0. */

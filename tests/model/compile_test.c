@@ -65,6 +65,8 @@ static void slots_are_those_that_the_options_need(void **state)
         {"nadam", 2, {"momentum", "velocity"}},
         {"lion", 1, {"momentum"}},
         {"ftrl", 2, {"accumulator", "linear"}},
+        {"lamb", 2, {"momentum", "velocity"}},
+        {"ScheduleFreeAdamW", 2, {"momentum", "velocity"}},
         {"{adam: {use_ema: true, gradient_accumulation_steps: 2}}",
          4,
          {"momentum", "velocity", "average", "gradient_accumulator"}},

@@ -149,7 +149,7 @@ MAKE = [
     (NotImplementedError, "axis", lambda: keras.losses.CategoricalCrossentropy(axis=0)),
     (ValueError, "reduction='all'; expected", lambda: keras.losses.Huber(reduction="all")),
     (NotImplementedError, "ConvLSTM2D", lambda: keras.layers.ConvLSTM2D),
-    (NotImplementedError, "ScheduleFreeAdamW", lambda: keras.optimizers.ScheduleFreeAdamW),
+    (NotImplementedError, "Muon", lambda: keras.optimizers.Muon),
     (NotImplementedError, "Circle", lambda: keras.losses.Circle),
     (AttributeError, "Dens", lambda: keras.layers.Dens),
     (FileNotFoundError, "model.h5", lambda: keras.models.load_model("model.h5")),

@@ -71,13 +71,11 @@ layers.SpectralNormalization
 losses.Circle
 losses.circle
 optimizers.Adafactor
-optimizers.Lamb
 optimizers.Muon
-optimizers.ScheduleFreeAdamW
 regularizers.OrthogonalRegularizer
 regularizers.orthogonal_regularizer
 """.split()
-TO_BE_BUILT_AT_FIRST = 43
+TO_BE_BUILT_AT_FIRST = 41
 
 
 def is_there(name: str) -> bool:

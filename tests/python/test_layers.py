@@ -188,8 +188,8 @@ def test_keras_2_spellings_of_optimizers():
         keras.optimizers.Adam("fast")
     from cornu.keras.optimizers.legacy import SGD
     assert SGD is keras.optimizers.SGD is keras.optimizers.legacy.SGD
-    with pytest.raises(NotImplementedError, match="ScheduleFreeAdamW"):
-        keras.optimizers.legacy.ScheduleFreeAdamW
+    with pytest.raises(NotImplementedError, match="Muon"):
+        keras.optimizers.legacy.Muon
 
 
 @pytest.mark.parametrize("make", [

@@ -203,6 +203,17 @@ static void lion(element *e, double g, int step)
     e->a = 0.9 * e->a + 0.1 * g;
 }
 
+static void schedule_free(element *e, double g, int step)
+{
+    if (step == 0)
+        e->a = e->w;
+    e->b += (g * g - e->b) * 0.1;
+    e->a -= 0.1 * g / (sqrt(e->b / (1 - pow(0.9, step + 1))) + 1e-3);
+    double x = (e->w - 0.2 * e->a) / 0.8;
+    x += (e->a - x) / (step + 1);
+    e->w = 0.2 * e->a + 0.8 * x;
+}
+
 static void ftrl_by(element *e, double g, int step, double power, double l1, double l2,
                     double shrinkage)
 {
@@ -246,6 +257,7 @@ static const struct {
      "l1_regularization_strength: 0.01, l2_regularization_strength: 0.3, "
      "l2_shrinkage_regularization_strength: 0.04}}",
      ftrl},
+    {"{class_name: ScheduleFreeAdamW, config: {" ADAM_NUMBERS "}}", schedule_free},
     {"{ftrl: {learning_rate_power: -0.3, initial_accumulator_value: 0.2}}", ftrl_power},
 };
 

@@ -780,6 +780,19 @@ static void add_averages(int64_t count)
     }
 }
 
+static void add_layerwise(int64_t count, int64_t steps)
+{
+    const shape s = shape1(count);
+    op_case *c = add(OP_LAYERWISE);
+    c->in[0] = c->in[1] = c->in[2] = c->out[0] = s;
+    c->a.update.optimizer = (optimizer){.id = OPTIMIZER_LAMB,
+                                        .beta_1 = 0.9,
+                                        .beta_2 = 0.99,
+                                        .epsilon = 1e-3,
+                                        .gradient_accumulation_steps = steps};
+    label(c, steps == 3 ? "not in this step" : "a step");
+}
+
 /* Every optimizer with every set of its options that chooses slots: each form of each rule. */
 static void add_forms(int64_t count)
 {
@@ -962,6 +975,9 @@ const op_case *op_cases(int *count)
         add_constraints();
         add_averages(3);
         add_averages(40001);
+        add_layerwise(3, 0);
+        add_layerwise(40001, 2);
+        add_layerwise(40001, 3);
         add_updates(1);
         add_updates(37);
         add_updates(40000);

@@ -363,8 +363,7 @@ static cornu_status join_all_updates(gpu *g, prepared *r)
 static int first_after_updates(const plan *p)
 {
     int first = p->op_count;
-    while (first > 0 &&
-           (p->ops[first - 1].kind == OP_AVERAGE || p->ops[first - 1].kind == OP_CONSTRAIN))
+    while (first > 0 && op_follows_updates(p->ops[first - 1].kind))
         first--;
     return first;
 }
@@ -467,7 +466,7 @@ static cornu_status new_prepared(const gpu *g, const plan *p, prepared **out)
         r->gathers |= o->kind == OP_GATHER;
         if (g->driver->host_transforms && transforms(o))
             r->host_gather = o;
-        if (o->kind == OP_UPDATE && !r->optimizer)
+        if ((o->kind == OP_UPDATE || o->kind == OP_LAYERWISE) && !r->optimizer)
             r->optimizer = &o->a.update.optimizer;
     }
     for (int i = 0; i < p->tensor_count; i++)

@@ -61,6 +61,7 @@ KERNELS(square_sum, &cpu_penalized_square_sum, &cpu_square_sum);
 KERNELS(update, &cpu_update);
 KERNELS(accumulate, &cpu_accumulate);
 KERNELS(average, &cpu_average);
+KERNELS(layerwise, &cpu_layerwise);
 KERNELS(constrain, &cpu_constrain);
 #undef KERNELS
 

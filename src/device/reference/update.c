@@ -10,6 +10,7 @@ typedef float rule_real;
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #include "device/rules/averaging.h"
 #include "device/rules/constraint.h"
+#include "device/rules/layerwise.h"
 #include "device/rules/optimizers.h"
 
 cornu_status reference_square_sum(const op_run *r)
@@ -79,6 +80,32 @@ cornu_status reference_accumulate(const op_run *r)
     const bool last = r->input->iteration % steps == steps - 1;
     for (int64_t i = 0; i < count; i++)
         rule_accumulate((float)steps, last, &r->out[0][i], &r->out[1][i]);
+    return CORNU_OK;
+}
+
+static float direction_of(const op_run *r, int64_t i, const optimizer_factors *f)
+{
+    return rule_layerwise(r->in[1][i], r->in[2][i], f->alpha, f->gradient_alpha,
+                          (float)r->op->a.update.optimizer.epsilon);
+}
+
+cornu_status reference_layerwise(const op_run *r)
+{
+    const optimizer *o = &r->op->a.update.optimizer;
+    const int64_t count = OP_IN(r->plan, r->op, 0)->count;
+    const optimizer_factors f =
+        optimizer_factors_at(o, r->input->learning_rate, r->input->iteration);
+    double weights = 0, directions = 0;
+    if (!optimizer_updates_at(o, r->input->iteration))
+        return CORNU_OK;
+    for (int64_t i = 0; i < count; i++) {
+        const double w = (double)r->out[0][i], u = (double)direction_of(r, i, &f);
+        weights += w * w;
+        directions += u * u;
+    }
+    const float ratio = rule_layerwise_ratio((float)sqrt(weights), (float)sqrt(directions));
+    for (int64_t i = 0; i < count; i++)
+        r->out[0][i] -= ratio * r->input->learning_rate * direction_of(r, i, &f);
     return CORNU_OK;
 }
 

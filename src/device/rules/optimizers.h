@@ -162,3 +162,38 @@ RULE void rule_ftrl(const optimizer_constants *c, int form, rule_real *w, rule_r
     const float l2 = c->l2 + c->beta / (2 * c->learning_rate);
     *w = rule_quotient(clipped - slot[1], rule_quotient(after, rate) + 2 * l2);
 }
+
+/* The moments of Adam; LAYERWISE then does the step */
+#define RULE_FORMS_lamb(X, id) X(id, lamb, 3)
+RULE void rule_lamb(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                    rule_real *slot)
+{
+    (void)form;
+    (void)w;
+    slot[0] = slot[0] + rule_product(g - slot[0], c->rate_1);
+    slot[1] = slot[1] + rule_product(rule_product(g, g) - slot[1], c->rate_2);
+}
+
+/* z, which begins as w before it decays, and v of Adam: z -= lr g / (sqrt(v / (1 - b2^t)) +
+   epsilon); x = (w - (1 - b1) z) / b1, by the new z as Keras on TensorFlow has it; x += (z - x) /
+   t; w = (1 - b1) z + b1 x. The shares are a float's differences, as Keras's are. */
+#define RULE_FORMS_schedule_free(X, id) X(id, schedule_free, 3)
+RULE void rule_schedule_free(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                             rule_real *slot)
+{
+    const float share = 1 - c->rate_1, other = 1 - share, rate_2 = 1 - (1 - c->rate_2);
+    const float newest = c->factors.epsilon; /* 1 / t */
+    rule_real z = slot[0];
+    (void)form;
+    if (newest == 1)
+        z = c->weight_decay > 0
+                ? rule_quotient(*w, rule_all(1 - c->weight_decay * c->learning_rate))
+                : *w;
+    slot[1] = slot[1] + rule_product(rule_product(g, g) - slot[1], rate_2);
+    rule_real size =
+        rule_sqrt(rule_quotient(slot[1], rule_all(c->factors.gradient_alpha))) + c->epsilon;
+    slot[0] = z - rule_quotient(rule_product(g, c->factors.alpha), size);
+    rule_real x = rule_quotient(*w - rule_product(slot[0], other), rule_all(share));
+    x = rule_product(x, 1 - newest) + rule_product(slot[0], newest);
+    *w = rule_product(slot[0], other) + rule_product(x, share);
+}

@@ -14,6 +14,7 @@
    weights as on the host. Both are bound by memory. */
 #include "device/rules/averaging.h"
 #include "device/rules/optimizers.h"
+#include "device/rules/layerwise.h"
 
 /* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen.
    Each square is finite, but their sum may not be: a power of two makes room for 65536 of them. */
@@ -150,6 +151,57 @@ extern "C" __global__ void cornu_average(average_params p)
         if (overwrites)
             p.w[i] = p.average[i];
     }
+}
+
+/* ---- Lamb's step ---------------------------------------------------------------------------- */
+
+static __device__ inline float direction_of(const layerwise_params &p, const cuda_step *s, int64_t i)
+{
+    return rule_layerwise(p.m[i], p.v[i], s->factors.alpha, s->factors.gradient_alpha, p.epsilon);
+}
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_layerwise_sums(layerwise_sums_params p)
+{
+    __shared__ sum2 shared[WARP];
+    const cuda_step *s = this_step(&p.clock);
+    const int64_t begin = (int64_t)blockIdx.x * p.piece, end = least(begin + p.piece, p.count);
+    sum2 weights = sum2_of(0), directions = sum2_of(0);
+    for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        const float u = direction_of(p, s, i);
+        weights = sum2_plus(weights, p.w[i] * p.w[i]);
+        directions = sum2_plus(directions, u * u);
+    }
+    weights = block_sum(sum2_settled(weights), shared);
+    __syncthreads();
+    directions = block_sum(sum2_settled(directions), shared);
+    if (threadIdx.x == 0) {
+        p.partials[blockIdx.x] = weights;
+        p.partials[p.blocks + blockIdx.x] = directions;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS) cornu_layerwise(layerwise_params p)
+{
+    __shared__ sum2 shared[WARP];
+    __shared__ float rate;
+    const cuda_step *s = this_step(&p.clock);
+    if (p.steps > 1 && s->iteration % p.steps != p.steps - 1)
+        return;
+    sum2 weights = sum2_of(0), directions = sum2_of(0);
+    for (int64_t i = threadIdx.x; i < p.blocks; i += blockDim.x) {
+        weights = sum2_add(weights, p.partials[i]);
+        directions = sum2_add(directions, p.partials[p.blocks + i]);
+    }
+    weights = block_sum(weights, shared);
+    __syncthreads();
+    directions = block_sum(directions, shared);
+    if (threadIdx.x == 0)
+        rate = rule_layerwise_ratio(sqrtf(sum2_value(weights)), sqrtf(sum2_value(directions))) *
+               s->learning_rate;
+    __syncthreads();
+    for (EACH(i, p.count))
+        p.w[i] -= rate * direction_of(p, s, i);
 }
 
 /* ---- square sums ---------------------------------------------------------------------------- */

@@ -48,6 +48,19 @@ typedef struct average_params {
     float momentum;
 } average_params;
 
+/* LAYERWISE: sums of squares of pieces of a weight and of its step's directions,
+   partials[2][blocks]; then the step. */
+typedef struct layerwise_params {
+    cuda_clock clock;
+    float *w;
+    const float *m, *v;
+    sum2 *partials;
+    int64_t count, piece, blocks; /* of the first launch */
+    int64_t steps;                /* of an update */
+    float epsilon;
+} layerwise_params;
+typedef layerwise_params layerwise_sums_params;
+
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {
     const update_piece *pieces;

@@ -288,6 +288,49 @@ static cornu_status make(gpu *g, const plan *p, const gpu_address *tensors, cuda
     return status;
 }
 
+/* ---- LAYERWISE ------------------------------------------------------------------------------- */
+
+static int64_t layerwise_piece(int64_t count, int64_t *blocks)
+{
+    const int64_t piece = (count + GPU_SUM_BLOCKS - 1) / GPU_SUM_BLOCKS;
+    const int64_t least = piece < UPDATE_PIECE ? UPDATE_PIECE : piece;
+    *blocks = (count + least - 1) / least;
+    return least;
+}
+
+static cornu_status prepare_layerwise(gpu *g, const plan *p, const op *o, void **state,
+                                      size_t *scratch_bytes)
+{
+    (void)g, (void)state;
+    int64_t blocks;
+    (void)layerwise_piece(p->tensors[o->in[0]].count, &blocks);
+    *scratch_bytes += (size_t)(2 * blocks) * sizeof(sum2);
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_layerwise(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    layerwise_params p = {.clock = cuda_clock_of(r),
+                          .w = (float *)r->out[0],
+                          .m = (const float *)r->in[1],
+                          .v = (const float *)r->in[2],
+                          .partials = (sum2 *)r->scratch,
+                          .count = GPU_OUT(r, 0)->count,
+                          .steps = optimizer_update_steps(how->gradient_accumulation_steps),
+                          .epsilon = (float)how->epsilon};
+    p.piece = layerwise_piece(p.count, &p.blocks);
+    const cuda_grid pieces = {.x = (unsigned)p.blocks, .threads = UPDATE_THREADS};
+    cuda_grid all = cuda_element_grid(p.count);
+    all.threads = UPDATE_THREADS;
+    TRY(cuda_launch(r->g, CUDA_layerwise_sums, pieces, &p));
+    return cuda_launch(r->g, CUDA_layerwise, all, &p);
+}
+
+static const gpu_kernel layerwise = {
+    .name = "two passes", .prepare = prepare_layerwise, .enqueue = enqueue_layerwise};
+const gpu_kernel *const cuda_layerwise[] = {&layerwise, NULL};
+
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
 
 static cornu_status enqueue_accumulate(const gpu_op *r)

@@ -336,6 +336,38 @@ static cornu_status enqueue_update(const gpu_op *r)
 static const gpu_kernel update = {.name = "update", .enqueue = enqueue_update};
 const gpu_kernel *const opencl_update[] = {&update, NULL};
 
+/* ---- LAYERWISE ------------------------------------------------------------------------------- */
+
+static cornu_status prepare_layerwise(gpu *g, const plan *p, const op *o, void **state,
+                                      size_t *scratch_bytes)
+{
+    (void)g, (void)state;
+    int64_t groups;
+    (void)square_piece(p->tensors[o->in[0]].count, &groups);
+    *scratch_bytes += (size_t)(2 * groups) * sizeof(sum2);
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_layerwise(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    int64_t groups, count = GPU_IN(r, 0)->count, piece = square_piece(count, &groups);
+    const int64_t steps = how->gradient_accumulation_steps;
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_layerwise_sums, opencl_line(groups), A_ADDRESS(r->in[0]),
+                      A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]), A_LONG(count), A_LONG(piece),
+                      A_FLOAT((float)how->epsilon), A_STEP(STEP_ALPHA), A_STEP(STEP_GRADIENT_ALPHA),
+                      A_ADDRESS(r->scratch)));
+    return OPENCL_LAUNCH(
+        r->g, OPENCL_layerwise, opencl_element_grid(count), A_ADDRESS(r->out[0]),
+        A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]), A_LONG(count), A_FLOAT((float)how->epsilon),
+        A_ADDRESS(r->scratch), A_LONG(groups), A_STEP(STEP_LEARNING_RATE), A_STEP(STEP_ALPHA),
+        A_STEP(STEP_GRADIENT_ALPHA), A_LONG(steps), steps > 0 ? A_STEP(STEP_ITERATION) : A_LONG(0));
+}
+
+static const gpu_kernel layerwise = {
+    .name = "two passes", .prepare = prepare_layerwise, .enqueue = enqueue_layerwise};
+const gpu_kernel *const opencl_layerwise[] = {&layerwise, NULL};
+
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
 
 static cornu_status enqueue_accumulate(const gpu_op *r)
