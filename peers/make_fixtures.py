@@ -420,6 +420,13 @@ def preprocessing_cases():
     yield "translation_nearest_pixel", (4, 5, 1), [L.RandomTranslation((-0.4, -0.4), (0.45, 0.45), interpolation="nearest")]
     yield "contrast_and_brightness", (2, 3, 2), [L.RandomContrast((0.0, 0.0), value_range=(-1, 1)),
                                                  L.RandomBrightness((0.1, 0.1), value_range=(1, -1))]
+    yield "colors", (3, 4, 3), [L.Rescaling(0.1, 1.0), L.RandomColorDegeneration((0.3, 0.3), (0, 2)), L.RandomSaturation((0.3, 0.3), (0, 2)),
+                                L.RandomHue((1.0, 1.0), (0, 2)), L.RandomSharpness((0.2, 0.2), (0, 2))]
+    yield "color_jitter", (2, 3, 3), [L.Rescaling(0.1, 1.0), L.RandomColorJitter((0, 2), (0.1, 0.1), (0.0, 0.0), (0.7, 0.7), (1.0, 1.0)),
+                                      L.RandomSaturation((0.9, 0.9), (0, 1)), L.RandomGrayscale(0.0)]
+    yield "channels", (3, 4, 2), [L.RandomInvert((1.0, 1.0), (-1, 1)), L.RandomPosterization((3, 3), (-4, 4)), L.AutoContrast((-1, 1)),
+                                  L.Solarization(value_range=(-2, 2)), L.RandomInvert((0.0, 0.0)), L.RandomErasing((0.0, 0.0))]
+    yield "gray", (2, 3, 3), [L.RandomGrayscale(1.0)]
     yield "resizing", (5, 4, 1), [L.Resizing(3, 7), L.Resizing(7, 3, "nearest"), L.Resizing(4, 3, crop_to_aspect_ratio=True),
                                   L.Resizing(5, 6, pad_to_aspect_ratio=True, fill_value=0.5),
                                   L.Resizing(4, 3, "nearest", pad_to_aspect_ratio=True)]

@@ -44,7 +44,9 @@ DIFFERENT = {
        for pool in ("AveragePooling1D", "AvgPool1D", "MaxPooling1D", "MaxPool1D", "AveragePooling2D", "AvgPool2D",
                     "MaxPooling2D", "MaxPool2D")},
     "layers.RandomCrop.name": "among **kwargs, as of every layer",
-    **{f"layers.{layer}.value_range": "a list of the same numbers" for layer in ("RandomBrightness", "RandomContrast")},
+    **{f"layers.{layer}.value_range": "a list of the same numbers" for layer in ("AutoContrast", "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomErasing",
+                     "RandomHue", "RandomInvert", "RandomPosterization", "RandomSaturation", "RandomSharpness", "Solarization")},
+    "layers.RandomErasing.scale": "the same",
     **{f"layers.{layer}.{parameter}": "among **kwargs, as of every layer"
        for layer in ("SpatialDropout1D", "SpatialDropout2D") for parameter in ("name", "dtype")},
     "layers.ZeroPadding1D.padding": "Keras's is 1, which is the same",

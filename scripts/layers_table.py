@@ -81,6 +81,17 @@ LAYERS = {
     "RMSNormalization": ("[12]", "{}"),
     "RNN": ("[8, 4]", "{cell: {LSTMCell: {units: 4}}}"),
     "RandomBrightness": ("[8, 8, 4]", "{factor: 0.2}"),
+    "AutoContrast": ("[8, 8, 4]", "{}"),
+    "RandomColorDegeneration": ("[8, 8, 3]", "{factor: 0.2}"),
+    "RandomColorJitter": ("[8, 8, 3]", "{brightness_factor: 0.2, hue_factor: 0.2}"),
+    "RandomErasing": ("[8, 8, 4]", "{}"),
+    "RandomGrayscale": ("[8, 8, 3]", "{}"),
+    "RandomHue": ("[8, 8, 3]", "{factor: 0.2}"),
+    "RandomInvert": ("[8, 8, 4]", "{}"),
+    "RandomPosterization": ("[8, 8, 4]", "{factor: 4}"),
+    "RandomSaturation": ("[8, 8, 3]", "{factor: 0.2}"),
+    "RandomSharpness": ("[8, 8, 4]", "{factor: 0.2}"),
+    "Solarization": ("[8, 8, 4]", "{}"),
     "RandomContrast": ("[8, 8, 4]", "{factor: 0.2}"),
     "RandomCrop": ("[8, 8, 4]", "{height: 6, width: 5}"),
     "RandomFlip": ("[8, 8, 4]", "{}"),
@@ -158,8 +169,9 @@ def names_of(program, folder):
 
 def recipe_of(folder, name, shape, options):
     """The layer behind one with weights, so that gradients go through it, and before another."""
-    images = ("{Dense: {name: before, units: 12}}", "{Conv1D: {name: before, filters: 4, kernel_size: 1}}",
-              "{Conv2D: {name: before, filters: 4, kernel_size: 1}}")
+    channels = re.findall(r"\d+", shape)[-1]
+    images = ("{Dense: {name: before, units: 12}}", f"{{Conv1D: {{name: before, filters: {channels}, kernel_size: 1}}}}",
+              f"{{Conv2D: {{name: before, filters: {channels}, kernel_size: 1}}}}")
     first = images[shape.count(",")]
     path = folder / "net.yaml"
     path.write_text(f"model: {{input: {shape}, layers: [{first}, {{{name}: {options}}}, {{Flatten: {{name: behind}}}}, "

@@ -334,6 +334,14 @@ typedef struct cornu_fit_options {
 CORNU_API cornu_status cornu_fit(cornu_model *model, const cornu_data *data,
                                  const cornu_fit_options *options, cornu_history **history);
 
+/* Random layers of a prediction. */
+typedef enum cornu_draws {
+    CORNU_DRAW_NONE,   /* pass their inputs on */
+    CORNU_DRAW_IMAGES, /* those of images (RandomFlip, ...) draw, as Keras's do where they are
+                          called */
+    CORNU_DRAW_ALL     /* dropout and noise, too: as in training */
+} cornu_draws;
+
 typedef struct cornu_run_options {
     size_t size;
     cornu_where where;
@@ -348,6 +356,11 @@ typedef struct cornu_run_options {
     void *user;
     /* evaluate: as in cornu_fit_options */
     void (*on_outputs)(void *user, const cornu_batch_outputs *batch);
+    /* predict: layers that only training changes, drawn by `seed`, `draw` and each sample's number.
+       Batch normalization uses its moving statistics nevertheless. */
+    cornu_draws draws;
+    uint64_t seed;
+    int64_t draw;
 } cornu_run_options;
 
 /* Mean loss and metrics over a split. */

@@ -191,7 +191,8 @@ typedef struct run_call {
     cornu_run_options options;
     call c;
     PyObject *files; /* evaluate: a tuple of names */
-    bool keep;       /* predict: by the trainer, which stays open for the next ones */
+    bool keep;       /* predict: by the trainer, which stays open for the next ones, or: */
+    int64_t draws;   /* options.draws */
 } run_call;
 
 static const keyword evaluate_keywords[] = {
@@ -361,6 +362,9 @@ static const keyword predict_keywords[] = {
     CORNU_WHERE_OPTIONS(KEYWORD_WHERE, run_call) /* where to run */
     {"batch", KEYWORD_INT, offsetof(run_call, options.batch)},
     {"keep", KEYWORD_FLAG, offsetof(run_call, keep)},
+    {"draws", KEYWORD_INT, offsetof(run_call, draws)},
+    {"seed", KEYWORD_INT, offsetof(run_call, options.seed)},
+    {"draw", KEYWORD_INT, offsetof(run_call, options.draw)},
     {NULL, KEYWORD_INT, 0}};
 
 /* predict(inputs, outputs, **options): predicts as many samples as both arrays have room for. */
@@ -382,7 +386,8 @@ PyObject *model_predict(PyObject *object, PyObject *arguments, PyObject *keyword
     r.options.user = &r.c;
     cornu_status status = CORNU_OK;
     bool free_to_work = count_samples(self->model, &in, &out, &count) && begin_reading(self);
-    bool keep = r.keep && !self->within;
+    bool keep = r.keep && !self->within && !r.draws;
+    r.options.draws = (cornu_draws)r.draws;
     if (free_to_work) {
         Py_BEGIN_ALLOW_THREADS;
         if (keep)

@@ -30,8 +30,9 @@ static void draw_numbers_of(const op_run *r, int64_t row, float *out)
     uint32_t bits[4];
     philox(key, (uint32_t)sample, (uint32_t)(sample >> 32), (uint32_t)iteration,
            (uint32_t)(iteration >> 32), bits);
-    const float u[3] = {random_to_float(bits[0]), random_to_float(bits[1]),
-                        random_to_float(bits[2])};
+    float u[4];
+    for (int k = 0; k < 4; k++)
+        u[k] = random_to_float(bits[k]);
     draw_numbers(d, u, out);
 }
 

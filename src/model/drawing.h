@@ -9,6 +9,12 @@
      row'    = m[3] column + m[4] row + m[5] */
 typedef enum draw_kind {
     DRAW_NUMBER,   /* the number itself: uniform in low[0] to high[0] */
+    DRAW_SIGNED,   /* the same, times 1 or -1 */
+    DRAW_WHOLE,    /* its floor */
+    DRAW_CHANCE,   /* 1 with that probability, else 0 */
+    DRAW_PAIR,     /* a number and one of low[1] to high[1] */
+    DRAW_BOX,      /* first row, end, first column, end of one whose sides are the square roots of a
+                      pair's numbers, as parts of the image's */
     DRAW_FLIP,     /* with probability 1/2: of the rows where low[0], of the columns where low[1] */
     DRAW_ROTATION, /* around the centre; full turns, from low[0] to high[0] */
     DRAW_ZOOM,     /* around the centre; factors of rows and columns */
@@ -19,6 +25,7 @@ typedef enum draw_kind {
 } draw_kind;
 
 /* DRAW_TOGETHER: normal numbers, from one block of Philox's. */
+enum { COLORS = 3 }; /* red, green and blue */
 enum { MAP_NUMBERS = 6, DRAW_NUMBERS_MAX = MAP_NUMBERS, DRAW_TOGETHER = 4 };
 
 /* Vertically [0] and horizontally [1]. */
@@ -43,5 +50,21 @@ typedef struct resampling {
     int nearest; /* the nearest pixel's value; else bilinear interpolation */
     float value;
 } resampling;
+
+/* What becomes of a pixel's channels, by a sample's random numbers. */
+typedef enum recolor_kind {
+    RECOLOR_INVERT,     /* high - x, where the number is 1 */
+    RECOLOR_SOLARIZE,   /* x plus the first number, inverted from the second on, both of 0 to 255 */
+    RECOLOR_POSTERIZE,  /* so many of x's bits, of 8 */
+    RECOLOR_GRAYSCALE,  /* where the number is 1; the last four are of red, green and blue */
+    RECOLOR_DEGENERATE, /* so far to the gray of the same brightness */
+    RECOLOR_SATURATE,   /* the saturation times number / (1 - number) */
+    RECOLOR_HUE         /* the hue plus half the number */
+} recolor_kind;
+
+typedef struct recoloring {
+    int kind;
+    float low, high; /* the range of x's values */
+} recoloring;
 
 #endif

@@ -39,6 +39,12 @@ typedef struct recurrence {
     bool to_last;         /* the first step's output comes last */
 } recurrence;
 
+/* How many numbers of a drawing a sample has. */
+static inline int drawing_numbers(int kind)
+{
+    return kind == DRAW_PAIR ? 2 : kind == DRAW_BOX ? 4 : kind < DRAW_PAIR ? 1 : MAP_NUMBERS;
+}
+
 /* Keras's name of an activation, and the kind that a name means (false where it is unknown), with
    the row's default alpha. */
 const char *activation_name(activation_kind kind);
@@ -108,9 +114,10 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
    i + 1 if together[i]. *mask: NO_TENSOR where nothing is dropped. */
 cornu_status emit_dropout_mask(step_builder *b, tensor_ref x, double rate,
                                const bool together[SHAPE_MAX], tensor_ref *mask);
-/* Is this a step of training? Else layers that only training changes pass x on. */
-bool emit_trains(const step_builder *b);
-/* Numbers drawn for each sample: (1) of DRAW_NUMBER, else a map of pixels, (MAP_NUMBERS). */
+/* Does the layer draw random numbers, as in training? Else what only training changes passes x on.
+ */
+bool emit_draws(const step_builder *b);
+/* Numbers drawn for each sample: (drawing_numbers(d->kind)). */
 cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y);
 /* Normal numbers drawn for each element of x. */
 cornu_status emit_noise(step_builder *b, tensor_ref x, double mean, double deviation,
@@ -118,6 +125,9 @@ cornu_status emit_noise(step_builder *b, tensor_ref x, double mean, double devia
 /* An image of this size, whose pixels come from where the map says: drawn, or a constant. */
 cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const int64_t size[2],
                            const resampling *r, tensor_ref *y);
+/* The image with other colours, by numbers drawn for each sample. */
+cornu_status emit_recolor(step_builder *b, tensor_ref x, tensor_ref numbers, const recoloring *r,
+                          tensor_ref *y);
 /* Over the last dimension; gamma and beta may be NO_TENSOR. Training updates the moving statistics:
    moving = moving * momentum + batch * (1 - momentum). */
 cornu_status emit_batch_norm(step_builder *b, tensor_ref x, tensor_ref gamma, tensor_ref beta,

@@ -68,6 +68,8 @@ typedef struct layer_kind {
                      by the gradient check, parity tests and docs */
     layer_range range;
     bool without_trainable; /* Keras's class takes no option `trainable` */
+    bool changes_images;    /* at random; Keras's class does so wherever it is called without
+                               `training` */
     bool merges;            /* takes a list of inputs; others take one */
     const char *operation; /* Keras's module where it has an operation of this name, and no layer */
     bool unlisted;         /* as an operation it takes its inputs one by one, and not in a list */

@@ -663,6 +663,7 @@ static cornu_status build_plan(const cornu_model *model, const plan_options *opt
     b.plan->batch = options->batch;
     b.plan->weighted = options->mode == PLAN_PREDICT ? WEIGHTS_NONE : options->weighted;
     b.plan->exact_convolution = options->exact_convolution;
+    b.plan->draws = options->mode == PLAN_TRAIN ? CORNU_DRAW_ALL : options->draws;
     b.plan->recompute = options->recompute && options->mode == PLAN_TRAIN;
     b.plan->input = b.plan->target = b.plan->output = b.plan->input_gradient = NO_TENSOR;
     cornu_status status = build(&b, plain_bytes);

@@ -95,6 +95,7 @@ typedef union op_attributes {
         uint32_t stream; /* number of the node */
     } draw;
     resampling resample; /* RESAMPLE_* */
+    recoloring recolor;  /* RECOLOR_* */
     struct {
         float momentum, epsilon;
     } batch_norm;
@@ -298,6 +299,7 @@ typedef struct plan_options {
     bool no_fusion;           /* fuse no activations */
     bool recompute; /* PLAN_TRAIN: drop activations, and compute them again in the backward pass */
     bool whole;     /* also compute what no output of the model depends on */
+    cornu_draws draws; /* PLAN_PREDICT: random layers */
 } plan_options;
 
 typedef struct plan {
@@ -307,6 +309,7 @@ typedef struct plan {
     weighting weighted;
     bool exact_convolution;
     bool recompute;
+    cornu_draws draws;
     tensor *tensors;
     int tensor_count;
     op *ops;

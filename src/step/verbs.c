@@ -259,12 +259,19 @@ static cornu_status check_draws(const step_builder *b)
                       : CORNU_OK;
 }
 
+bool emit_draws(const step_builder *b)
+{
+    const cornu_draws draws = b->plan->draws;
+    return draws == CORNU_DRAW_ALL ||
+           (draws == CORNU_DRAW_IMAGES && b->node->layer->kind->changes_images);
+}
+
 cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref *y)
 {
     if (!(rate >= 0 && rate < 1))
         return status_fail(CORNU_INVALID, "rate: found %g; expected 0 or more and less than 1",
                            rate);
-    if (b->plan->mode != PLAN_TRAIN || rate == 0) {
+    if (!emit_draws(b) || rate == 0) {
         *y = x;
         return CORNU_OK;
     }
@@ -277,9 +284,18 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
     return forward(b, &o, &s, y);
 }
 
-bool emit_trains(const step_builder *b)
+/* What the node has drawn before has other random numbers. */
+enum { DRAWS_SHIFT = 24 };
+
+static uint32_t draws_before(const step_builder *b)
 {
-    return b->plan->mode == PLAN_TRAIN;
+    const uint32_t own = stream_of(b), nodes = ((uint32_t)1 << DRAWS_SHIFT) - 1;
+    uint32_t count = 0;
+    for (int i = 0; i < b->plan->op_count; i++) {
+        const op *o = &b->plan->ops[i];
+        count += o->kind == OP_DRAW && (o->a.draw.stream & nodes) == own;
+    }
+    return count;
 }
 
 /* Numbers of this shape for each sample. */
@@ -288,13 +304,13 @@ static cornu_status emit_drawn(step_builder *b, const drawing *d, const shape *s
     TRY(check_draws(b));
     op o = op_new(OP_DRAW);
     o.a.draw.how = *d;
-    o.a.draw.stream = stream_of(b);
+    o.a.draw.stream = stream_of(b) + (draws_before(b) << DRAWS_SHIFT);
     return forward(b, &o, s, y);
 }
 
 cornu_status emit_draw(step_builder *b, const drawing *d, tensor_ref *y)
 {
-    return emit_drawn(b, d, &(shape){1, {d->kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}}, y);
+    return emit_drawn(b, d, &(shape){1, {drawing_numbers(d->kind)}}, y);
 }
 
 cornu_status emit_noise(step_builder *b, tensor_ref x, double mean, double deviation, tensor_ref *y)
@@ -321,6 +337,20 @@ cornu_status emit_resample(step_builder *b, tensor_ref x, tensor_ref map, const 
     return forward(b, &o, &s, y);
 }
 
+cornu_status emit_recolor(step_builder *b, tensor_ref x, tensor_ref numbers, const recoloring *r,
+                          tensor_ref *y)
+{
+    TRY(check_image(b, x));
+    const shape s = emit_shape(b, x);
+    if (r->kind >= RECOLOR_GRAYSCALE && s.dim[2] != COLORS)
+        return shape_fail(b, "input", x, "(height, width, 3)");
+    op o = op_new(OP_RECOLOR_FORWARD);
+    o.in[0] = x;
+    o.in[1] = numbers;
+    o.a.recolor = *r;
+    return forward(b, &o, &s, y);
+}
+
 /* Ones of x's shape, but 1 along those dimensions: what a comparison gives, which has no gradient.
  */
 static cornu_status emit_ones(step_builder *b, tensor_ref x, const bool together[SHAPE_MAX],
@@ -340,7 +370,7 @@ cornu_status emit_dropout_mask(step_builder *b, tensor_ref x, double rate,
 {
     tensor_ref ones;
     *mask = NO_TENSOR;
-    if (b->plan->mode != PLAN_TRAIN || !(rate > 0))
+    if (!emit_draws(b) || !(rate > 0))
         return CORNU_OK;
     TRY(emit_ones(b, x, together, &ones));
     return emit_dropout(b, ones, rate, mask);

@@ -353,6 +353,8 @@ static cornu_status check_options(const cornu_run_options *o)
     if (o->split != CORNU_TRAIN && o->split != CORNU_TEST)
         return status_fail(CORNU_INVALID, "split: found %d; expected CORNU_TRAIN or CORNU_TEST",
                            (int)o->split);
+    if (o->draws != CORNU_DRAW_NONE)
+        return status_fail(CORNU_INVALID, "draws: found %d; evaluate takes none", (int)o->draws);
     return CORNU_OK;
 }
 
@@ -458,8 +460,9 @@ cornu_status cornu_evaluate_report(cornu_model *model, const cornu_data *data,
 
 /* ---- prediction -------------------------------------------------------------------------- */
 
-/* A batch of inputs one after another: its own block, so that the index never changes. */
-static cornu_status predict_batch(session *s, const float *inputs, int64_t batch,
+/* A batch of inputs one after another, from number `first` on: its own block, so that the index
+   never changes. */
+static cornu_status predict_batch(session *s, const float *inputs, int64_t first, int64_t batch,
                                   const int64_t *index, float *outputs, int64_t output_size)
 {
     session_plan *ready;
@@ -467,7 +470,7 @@ static cornu_status predict_batch(session *s, const float *inputs, int64_t batch
     const cornu_model *model = ready->plan->model;
     sample_block block = {
         .count = batch, .x_shape = model->input, .x_type = SAMPLE_F32, .x = inputs, .x_scale = 1};
-    TRY(session_step(s, ready, &block, index));
+    TRY(session_run(s, ready, &block, index, first));
     device *d = session_device(s);
     return d->ops->read(d, ready->prepared, ready->plan->output, outputs, batch * output_size);
 }
@@ -483,7 +486,7 @@ static cornu_status predict_steps(session *s, const cornu_run_options *o, const 
     double began = clock_seconds(), shown = began - 1;
     for (int64_t step = 0; step < steps; step++) {
         int64_t first = step * batch, left = count - first;
-        TRY(predict_batch(s, inputs + first * input_size, left < batch ? left : batch, index,
+        TRY(predict_batch(s, inputs + first * input_size, first, left < batch ? left : batch, index,
                           outputs + first * output_size, output_size));
         double now = clock_seconds();
         if (o->on_step && (step + 1 == steps || now - shown >= PROGRESS_SECONDS)) {
@@ -532,12 +535,16 @@ cornu_status cornu_predict(cornu_model *model, const float *inputs, int64_t coun
     if (o->batch < 0 || o->batch > INT32_MAX)
         return status_fail(CORNU_INVALID, "batch: found %jd; expected at least 1",
                            (intmax_t)o->batch);
+    if ((int)o->draws < CORNU_DRAW_NONE || (int)o->draws > CORNU_DRAW_ALL)
+        return status_fail(CORNU_INVALID, "draws: found %d; expected a cornu_draws", (int)o->draws);
     if (!model->initialized && model->training.position.seed == 0)
         TRY(model_default_seed(model, &model->training.position.seed));
     int64_t batch = o->batch ? o->batch : model->batch ? model->batch : 32;
     batch = batch < count ? batch : count;
     session *s;
-    TRY(session_open(model, &(session_options){.where = o->where}, &s));
+    const session_options opened = {
+        .where = o->where, .draws = o->draws, .seed = o->seed, .draw = o->draw};
+    TRY(session_open(model, &opened, &s));
     cornu_status status = session_predict(s, o, inputs, count, batch, outputs);
     session_close(s);
     return status;

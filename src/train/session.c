@@ -9,6 +9,9 @@ struct session {
     augmentation augment;
     standardization standardize;
     bool exact_convolution, recompute;
+    cornu_draws draws; /* of predictions, by `seed` and `draw` */
+    uint64_t seed;
+    int64_t draw;
     session_plan **plans; /* each stays where it is: callers hold on to them */
     size_t plan_count, plan_capacity;
     int64_t pass;               /* < 0: the model's epoch */
@@ -45,6 +48,9 @@ cornu_status session_open(cornu_model *model, const session_options *options, se
     s->augment = options->augment;
     s->exact_convolution = options->where.exact_convolution;
     s->recompute = options->recompute;
+    s->draws = options->draws;
+    s->seed = options->seed;
+    s->draw = options->draw;
     s->pass = -1;
     bool drawn = false;
     cornu_status status = data_standardization(model, &s->standardize);
@@ -175,6 +181,7 @@ static cornu_status plan_of(session *s, plan_options options, session_plan **out
     options.standardize = s->standardize;
     options.exact_convolution = s->exact_convolution;
     options.recompute = s->recompute;
+    options.draws = s->draws;
     cornu_status status = plan_build(s->model, &options, &made->plan);
     if (status == CORNU_OK && s->distribution)
         status = distribute(s->distribution, made->plan);
@@ -227,10 +234,11 @@ static step_input input_of(const session *s, const session_plan *ready, const sa
 {
     const position *p = &s->model->training.position;
     bool train = ready->plan->mode == PLAN_TRAIN;
+    bool draws = !train && s->draws != CORNU_DRAW_NONE;
     return (step_input){.samples = samples,
                         .index = index,
-                        .seed = p->seed,
-                        .iteration = p->iterations,
+                        .seed = draws ? s->seed : p->seed,
+                        .iteration = draws ? s->draw : p->iterations,
                         .first = first,
                         .epoch = s->pass < 0 ? p->epoch : s->pass,
                         .learning_rate = train ? (float)session_learning_rate(s->model) : 0};

@@ -14,6 +14,9 @@ typedef struct session_options {
     augmentation augment;
     const char *tuning; /* device_options.tuning */
     bool recompute;     /* plan_options.recompute */
+    cornu_draws draws;  /* of predictions, by `seed` and `draw` */
+    uint64_t seed;
+    int64_t draw;
 } session_options;
 
 /* A plan with its device's side. Belongs to the session. */

@@ -145,6 +145,78 @@ static void one_factor_zooms_both_sides_alike(void **state)
     }
 }
 
+/* A probability is drawn, too. */
+static void chances_are_as_often_as_they_say(void **state)
+{
+    (void)state;
+    for (int d = 0; net_device(d); d++) {
+        float *v = darks(trained(net_device(d), "{RandomInvert: {value_range: [0, 7]}}", BATCH, 0));
+        expect_half(v, 0, 1, 7, 0);
+        free(v);
+        v = darks(trained(net_device(d),
+                          "{RandomInvert: {factor: [0.9, 0.9], value_range: [0, 7]}}", BATCH, 0));
+        int inverted = 0;
+        for (int i = 0; i < BATCH; i++)
+            inverted += v[i] > 0;
+        assert_true(fabs(inverted - 0.9 * BATCH) < 5 * sqrt(0.9 * 0.1 * BATCH));
+        free(v);
+        v = maps(net_device(d), "{RandomPosterization: {factor: [1, 3]}}");
+        expect_half(v, 0, 1, 1, 2);
+        free(v);
+    }
+}
+
+/* Of half of the images, boxes of the sides 4.5 and 2.5, at places of their own. */
+static void boxes_are_erased(void **state)
+{
+    (void)state;
+    for (int d = 0; net_device(d); d++) {
+        net *n = trained(net_device(d),
+                         "{RandomErasing: {factor: [0.5, 0.5], scale: [0.25, 0.25], "
+                         "fill_value: 99}}",
+                         BATCH, 0);
+        int erased = 0, near_begin = 0;
+        net_run(n);
+        float *y = net_read(n, n->plan->output);
+        for (int i = 0; i < BATCH; i++) {
+            int rows = 0, columns = 0, count = 0;
+            for (int k = 0; k < PIXELS; k++) {
+                const bool is = y[i * PIXELS + k] > 98;
+                const bool above = k >= WIDTH && y[i * PIXELS + k - WIDTH] > 98;
+                const bool before = k % WIDTH > 0 && y[i * PIXELS + k - 1] > 98;
+                count += is;
+                columns += is && !above;
+                rows += is && !before;
+            }
+            assert_int_equal(count, rows * columns); /* a box */
+            assert_true(count == 0 || ((rows == 4 || rows == 5) && (columns == 2 || columns == 3)));
+            erased += count > 0;
+            near_begin += count > 0 && y[i * PIXELS + WIDTH + 1] > 98;
+        }
+        assert_true(abs(erased - BATCH / 2) < 5 * sqrt(BATCH) / 2);
+        assert_in_range(near_begin, 5, 75); /* of 300 / 4.5 / 2.5 */
+        free(y);
+        release(n);
+    }
+}
+
+/* Which images are erased says nothing about how wide the boxes are. */
+static void a_layers_draws_are_apart(void **state)
+{
+    (void)state;
+    net *n = trained(
+        "cpu", "{RandomErasing: {factor: [0.25, 0.25], scale: [0, 1], fill_value: 99}}", BATCH, 0);
+    int wide = 0;
+    net_run(n);
+    float *y = net_read(n, n->plan->output);
+    for (int i = 0; i < BATCH; i++)
+        for (int row = 0; row < HEIGHT; row++)
+            wide += y[i * PIXELS + row * WIDTH + 1] > 98 && y[i * PIXELS + row * WIDTH + 4] > 98;
+    assert_true(wide > 0); /* of more than 3 / 5 of the side, and a scale above 0.36 */
+    free(y);
+    release(n);
+}
+
 /* In one way or, as in Keras, in both ways at once. */
 static void half_of_the_images_are_flipped(void **state)
 {
@@ -299,6 +371,9 @@ int main(void)
         cmocka_unit_test(one_factor_zooms_both_sides_alike),
         cmocka_unit_test(half_of_the_images_are_flipped),
         cmocka_unit_test(a_batch_is_cropped_at_one_place),
+        cmocka_unit_test(chances_are_as_often_as_they_say),
+        cmocka_unit_test(boxes_are_erased),
+        cmocka_unit_test(a_layers_draws_are_apart),
         cmocka_unit_test(noise_is_normal),
         cmocka_unit_test(numbers_are_keyed),
         cmocka_unit_test(only_training_draws),

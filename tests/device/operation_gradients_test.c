@@ -210,6 +210,24 @@ static void resampled_images(void **state)
         }
 }
 
+/* The gradient of the image; the numbers have none. */
+static void recolored_images(void **state)
+{
+    (void)state;
+    for (int kind = RECOLOR_INVERT; kind <= RECOLOR_HUE; kind++)
+        if (kind != RECOLOR_POSTERIZE) { /* which has steps */
+            const shape x = {4, {3, 5, 4, 3}}, drawn = {2, {3, kind == RECOLOR_SOLARIZE ? 2 : 1}};
+            const op_attributes how = {.recolor = {kind, -3, 4}};
+            gradient_case g = {
+                .forward = {OP_RECOLOR_FORWARD, "recolor", {x, drawn}, {x}, how, 0, false},
+                .backward = {OP_RECOLOR_BACKWARD, "recolor", {x, drawn, x}, {x}, how, 0, false},
+                .from = {0, 1, DY, ABSENT, ABSENT, ABSENT},
+                .least = 0.375f,
+                .positive = true};
+            check(&g);
+        }
+}
+
 /* What TensorFlow 2.21 gives through keras.ops. */
 static void equal_numbers_and_nan_are_as_in_tensorflow(void **state)
 {
@@ -250,6 +268,7 @@ int main(void)
         cmocka_unit_test(slices),
         cmocka_unit_test(transposes),
         cmocka_unit_test(resampled_images),
+        cmocka_unit_test(recolored_images),
         cmocka_unit_test(equal_numbers_and_nan_are_as_in_tensorflow),
     };
     return cmocka_run_group_tests_name("gradients of single operations", tests, NULL, NULL);

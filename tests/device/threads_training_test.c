@@ -188,7 +188,8 @@ static const odd odds[] = {
      "{Dense: {units: 7, activation: softmax}}]",
      SGD},
     {"random layers", 13, "[17, 21, 3]",
-     "[RandomFlip, {RandomRotation: {factor: 0.2}}, {RandomContrast: {factor: 0.5}}, "
+     "[RandomFlip, {RandomErasing: {scale: 0.5}}, {RandomHue: {factor: 0.5}}, {RandomRotation: "
+     "{factor: 0.2}}, {RandomContrast: {factor: 0.5}}, "
      "{Conv2D: {filters: 18, kernel_size: 3, strides: 2}}, {RandomZoom: {height_factor: 0.3}}, "
      "{RandomCrop: {height: 6, width: 7}}, {GaussianDropout: {rate: 0.2}}, Flatten, {Dense: "
      "{units: 7, activation: softmax}}]",

@@ -358,8 +358,8 @@ static void what_is_refused_is_named_with_its_layer(void **state)
          "{\"module\": \"builtins\", \"class_name\": \"function\", \"config\": \"wave\", "
          "\"registered_name\": \"function\"}}}",
          "unknown activation \"wave\""},
-        {"{\"class_name\": \"RandomHue\", \"config\": {\"name\": \"hue\"}}",
-         "config.layers[1] (hue, RandomHue): cornu has no layer RandomHue"},
+        {"{\"class_name\": \"RandomPerspective\", \"config\": {\"name\": \"hue\"}}",
+         "config.layers[1] (hue, RandomPerspective): cornu has no layer RandomPerspective"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cornu_model *m;

@@ -464,15 +464,31 @@ static void add_transposes(void)
 
 static void add_draw(draw_kind kind, float low, float high)
 {
-    static const char *const names[] = {"number",      "flip",  "rotation", "zoom",
-                                        "translation", "shear", "crop"};
+    static const char *const names[] = {"number", "signed",      "whole", "chance",
+                                        "pair",   "box",         "flip",  "rotation",
+                                        "zoom",   "translation", "shear", "crop"};
     for (int one = 0; one < 2; one++) {
         op_case *c = add(OP_DRAW);
         *c = (op_case){.kind = c->kind,
-                       .out = {{2, {one ? 700 : 5, kind == DRAW_NUMBER ? 1 : MAP_NUMBERS}}},
+                       .out = {{2, {one ? 700 : 5, drawing_numbers((int)kind)}}},
                        .a.draw = {{kind, {low, 1}, {high, 0.5f}, {9, 31}, one}, 7}};
         label(c, names[kind]);
     }
+}
+
+/* Of pixels at which no rule is at an end of its range. */
+static void add_recolor(recolor_kind kind, const shape *x)
+{
+    static const char *const names[] = {"invert",     "solarize", "posterize", "grayscale",
+                                        "degenerate", "saturate", "hue"};
+    const shape numbers = {2, {x->dim[0], kind == RECOLOR_SOLARIZE ? 2 : 1}};
+    const op_attributes a = {.recolor = {kind, -1.75f, 2}};
+    op_case *c = add(OP_RECOLOR_FORWARD);
+    *c = (op_case){.kind = c->kind, .in = {*x, numbers}, .out = {*x}, .a = a};
+    label(c, names[kind]);
+    c = add(OP_RECOLOR_BACKWARD);
+    *c = (op_case){.kind = c->kind, .in = {*x, numbers, *x}, .out = {*x}, .a = a};
+    label(c, names[kind]);
 }
 
 static void add_noise(const shape *y)
@@ -507,6 +523,11 @@ static void add_resample(const shape *x, const int64_t size[2], bool one)
 static void add_resamples(void)
 {
     add_draw(DRAW_NUMBER, -3, 5);
+    add_draw(DRAW_SIGNED, 1, 2);
+    add_draw(DRAW_WHOLE, 1, 7);
+    add_draw(DRAW_CHANCE, 0.2f, 0.7f);
+    add_draw(DRAW_PAIR, -3, 5);
+    add_draw(DRAW_BOX, 0.1f, 0.7f);
     add_draw(DRAW_FLIP, 1, 1);
     add_draw(DRAW_ROTATION, -0.5f, 1);
     add_draw(DRAW_ZOOM, 0.1f, 2);
@@ -515,6 +536,11 @@ static void add_resamples(void)
     add_draw(DRAW_CROP, 0, 7);
     add_noise(&(shape){2, {5, 7}});
     add_noise(&(shape){4, {33, 3, 5, 4}});
+    for (int kind = RECOLOR_INVERT; kind <= RECOLOR_HUE; kind++) {
+        add_recolor((recolor_kind)kind, &(shape){4, {3, 9, 6, 3}});
+        if (kind < RECOLOR_GRAYSCALE)
+            add_recolor((recolor_kind)kind, &(shape){4, {7, 3, 5, 4}});
+    }
     add_resample(&(shape){4, {3, 9, 6, 3}}, (const int64_t[]){9, 6}, false);
     add_resample(&(shape){4, {2, 4, 13, 1}}, (const int64_t[]){7, 5}, true);
     add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false);

@@ -144,7 +144,10 @@ static void a_layer_takes_the_defaults_that_its_table_tells(void **state)
         char *text = json_dumps(given, 0);
         cornu_model *m = NULL;
         const int rank = strstr(name, "1D") ? 2 : 3; /* of a signal, or of an image */
-        expect_ok(cornu_model_new((const int64_t[]){6, 6, 32} + 3 - rank, rank, &m));
+        const bool colors =
+            strncmp(name, "RandomColor", 11) == 0 || strcmp(name, "RandomGrayscale") == 0;
+        const int64_t in[] = {6, 6, colors ? 3 : 32};
+        expect_ok(cornu_model_new(in + 3 - rank, rank, &m));
         if (complete)
             expect_ok(cornu_model_add(m, name, text));
         cornu_model_close(m);

@@ -258,6 +258,50 @@ static void predict_gives_the_same_rows_for_any_batch(void **state)
     cornu_model_close(model);
 }
 
+/* Of 8 numbers, by a layer of images and by dropout. */
+static void predict_as(cornu_draws draws, int64_t draw, int64_t batch, float out[20][8])
+{
+    static const float x[20][8];
+    cornu_model *model = runs_model(
+        "[{Reshape: {target_shape: [2, 4, 1]}}, {RandomBrightness: {factor: [0.1, 0.5]}}, "
+        "Flatten, {Dropout: {rate: 0.5}}]",
+        NULL, NULL);
+    const cornu_run_options o = {
+        .size = sizeof o, .batch = batch, .draws = draws, .seed = 5, .draw = draw};
+    expect_ok(cornu_predict(model, &x[0][0], 20, &o, &out[0][0]));
+    cornu_model_close(model);
+}
+
+static void predict_draws_what_it_is_told(void **state)
+{
+    (void)state;
+    float none[20][8], images[20][8], all[20][8], other[20][8];
+    int dropped = 0;
+    predict_as(CORNU_DRAW_NONE, 0, 20, none);
+    predict_as(CORNU_DRAW_IMAGES, 3, 20, images);
+    predict_as(CORNU_DRAW_ALL, 3, 20, all);
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < 8; k++) {
+            assert_true(none[i][k] == 0 && images[i][k] > 0 && images[i][k] == images[i][0]);
+            assert_true(all[i][k] == 0 || all[i][k] == 2 * images[i][k]);
+            dropped += all[i][k] == 0;
+        }
+    assert_in_range(dropped, 80 - 30, 80 + 30);
+    assert_true(images[0][0] != images[1][0]);
+    predict_as(CORNU_DRAW_ALL, 3, 7, other);
+    assert_memory_equal(all, other, sizeof all);
+    predict_as(CORNU_DRAW_ALL, 4, 20, other);
+    assert_memory_not_equal(all, other, sizeof all);
+    cornu_model *model = runs_usual(NULL);
+    cornu_data *data = runs_data(5, 0);
+    cornu_scores scores = {.size = sizeof scores};
+    const cornu_run_options o = {.size = sizeof o, .draws = CORNU_DRAW_ALL};
+    expect_status(cornu_evaluate(model, data, &o, &scores), CORNU_INVALID);
+    expect_message("draws: found 2; evaluate takes none");
+    cornu_data_close(data);
+    cornu_model_close(model);
+}
+
 static void predict_and_evaluate_stop_when_asked(void **state)
 {
     (void)state;
@@ -623,6 +667,7 @@ int main(void)
         TEST(batch_larger_than_the_data_takes_all_samples_and_says_so),
         TEST(one_sample_is_enough),
         TEST(predict_gives_the_same_rows_for_any_batch),
+        TEST(predict_draws_what_it_is_told),
         TEST(predict_and_evaluate_stop_when_asked),
         TEST(progress_reports_the_last_step_and_every_epoch),
         TEST(log_has_a_row_an_epoch),

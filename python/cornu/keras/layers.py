@@ -9,7 +9,7 @@ from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, options_of, plain
-from . import _keras_names, activations, constraints, initializers, regularizers
+from . import _eager, _keras_names, activations, constraints, initializers, regularizers
 from ._names import automatic_name, snake_case
 from ._normalization import adapt, statistic
 from ._own_layers import OwnLayer, network_of
@@ -346,18 +346,17 @@ class Layer(OwnLayer, Configured):
         return {"class_name": self._row["class_name"], "config": config, **registered(self)}
 
     def __call__(self, inputs, *args, training=None, mask=None, **kwargs):
-        """On tensors: their outputs' tensor. On arrays: outputs, as Model.predict computes them."""
+        """On tensors: their outputs' tensor. On arrays: outputs, as Model.predict computes them; layers that change images draw,
+        and with training=True dropout and noise, too."""
         if args or kwargs or mask is not None:
             told = "mask" if mask is not None else next(iter(kwargs), "a second argument")
             raise NotImplementedError(f"layer {self.name}: called with {told} is not in cornu; it takes tensors alone")
         if self._row is None:
             return network_of(self, inputs)(inputs, training=training) if is_symbolic(inputs) else self._on_arrays(inputs)
-        check_training(self, training)
         if is_symbolic(inputs):
+            check_training(self, training)
             return call(self, inputs)
-        from .models import ArrayCall
-
-        return ArrayCall(self, inputs).outputs_of_call()
+        return _eager.on_arrays(self, inputs, training)
 
     def _on_arrays(self, inputs):
         """A layer of one's own, on arrays: by a model of it alone."""
@@ -392,7 +391,7 @@ class Layer(OwnLayer, Configured):
 
 def check_training(operation, training) -> None:
     """The layers that compute otherwise in training do so in fit alone; training=False changes nothing there in Keras, either."""
-    differing = [o.name for o in operation._owners() if o._row["class_name"].startswith(("BatchNormalization", "Dropout", "Random"))]
+    differing = [layer.name for layer in operation._owners() if _eager.differs_in_training(layer)]
     if training and differing:
         raise NotImplementedError(f"{operation.name}: called with training={training!r} is not in cornu: {differing[0]} trains "
                                   f"in fit, and nowhere else; expected a call without it")
@@ -655,7 +654,8 @@ class Lambda(Layer):
         return self.function(inputs, **self.arguments)
 
 
-_preprocessing = {name: cls for name, cls in _classes.items() if name.startswith("Random") or name in ("Normalization", "Rescaling")}
+_PREPROCESSING = ("CenterCrop", "Normalization", "Rescaling", "Resizing")
+_preprocessing = {name: cls for name, cls in _classes.items() if _eager.changes_images(name) or name in _PREPROCESSING}
 experimental = submodule(
     f"{__name__}.experimental", "keras.layers.experimental, as older scripts call it.",
     preprocessing=submodule(f"{__name__}.experimental.preprocessing", "keras.layers.experimental.preprocessing.",

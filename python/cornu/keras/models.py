@@ -15,7 +15,7 @@ from .._missing import missing
 from .. import _cornu
 from .._tables import TABLES, only, plain
 from ..devices import where
-from . import _data, _operations
+from . import _data, _eager, _operations
 from ._arguments import class_weights, not_here, older, own_options, whole
 from ._data import Stream
 from ._functional import GraphNetwork, tensors_of_config
@@ -529,27 +529,28 @@ class Model(GraphNetwork):
         return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose, max_queue_size=max_queue_size,
                             workers=workers, use_multiprocessing=use_multiprocessing)
 
-    def _outputs(self, inputs: np.ndarray, batch: int | None, keep: bool) -> np.ndarray:
+    def _outputs(self, inputs: np.ndarray, batch: int | None, keep: bool, **drawn) -> np.ndarray:
         """keep: the weights stay on the device for the next batch."""
         self._use(_data.Source.section)
         outputs = np.empty((len(inputs), *self._handle.shapes()[1]), np.float32)
         inputs = np.ascontiguousarray(inputs, np.float32)
-        self._to_read().predict(inputs, outputs, batch=batch or len(inputs), keep=keep, **where())
+        self._to_read().predict(inputs, outputs, batch=batch or len(inputs), keep=keep, **drawn, **where())
         return outputs
 
     def predict_on_batch(self, x) -> np.ndarray:
         """Outputs of one batch."""
-        return _data.outputs_of(self, self._outputs(_data.inputs_of(self, x, "predict_on_batch: x"), None, True))
+        return self._outputs_of_batch(x, {})
+
+    def _outputs_of_batch(self, x, drawn: dict) -> np.ndarray:
+        return _data.outputs_of(self, self._outputs(_data.inputs_of(self, x, "predict_on_batch: x"), None, True, **drawn))
 
     def __call__(self, x, training=None, mask=None):
         """On tensors: the tensors of its outputs, with the same layers. On arrays: outputs of one batch, as predict computes
-        them."""
+        them; layers that change images draw, and with training=True dropout and noise, too."""
         if is_symbolic(x):
             check_training(self, training)
             return call(self, x)
-        if training:
-            raise NotImplementedError("calling a model with training=True is not in cornu; it computes as predict does")
-        return self.predict_on_batch(x)
+        return _eager.outputs_of(self, x, self, _eager.draws_of(self, training))
 
     @property
     def metrics_names(self) -> list[str]:
@@ -809,9 +810,9 @@ class ArrayCall(Model):
         self._layer, self._arrays = layer, arrays
         self._inputs = [InputLayer(sample, name=f"{layer.name} input {number}") for number, sample in enumerate(samples)]
 
-    def outputs_of_call(self) -> np.ndarray:
+    def outputs_of_call(self, draws: int) -> np.ndarray:
         """The numbers."""
-        return self.predict_on_batch(self._arrays if len(self._arrays) > 1 else self._arrays[0])
+        return _eager.outputs_of(self, self._arrays if len(self._arrays) > 1 else self._arrays[0], self._layer, draws)
 
     def _members(self) -> list:
         return [self._layer]

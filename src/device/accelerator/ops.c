@@ -222,6 +222,16 @@ gpu_resample gpu_resample_of(const gpu_op *r)
                                         : y->shape.dim[0] * y->shape.dim[1] * y->shape.dim[2]};
 }
 
+gpu_recolor gpu_recolor_of(const gpu_op *r)
+{
+    const shape *x = &GPU_IN(r, 0)->shape;
+    return (gpu_recolor){.back = r->op->kind == OP_RECOLOR_BACKWARD,
+                         .pixels = x->dim[0] * x->dim[1] * x->dim[2],
+                         .channels = x->dim[3],
+                         .pixels_of_sample = x->dim[1] * x->dim[2],
+                         .numbers = GPU_IN(r, 1)->shape.dim[1]};
+}
+
 int64_t gpu_draw_blocks(const tensor *y)
 {
     const int64_t batch = y->shape.dim[0];

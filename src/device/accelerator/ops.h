@@ -168,6 +168,12 @@ typedef struct gpu_resample {
     int64_t items;         /* forward the pixels of y, backward the channels of all samples */
 } gpu_resample;
 gpu_resample gpu_resample_of(const gpu_op *r);
+/* RECOLOR_*: its pixels, the numbers of a sample, and whether all channels change together. */
+typedef struct gpu_recolor {
+    bool back;
+    int64_t pixels, channels, pixels_of_sample, numbers;
+} gpu_recolor;
+gpu_recolor gpu_recolor_of(const gpu_op *r);
 /* DRAW of normal numbers: blocks of DRAW_TOGETHER, none of which two samples share. */
 int64_t gpu_draw_blocks(const tensor *y);
 

@@ -34,6 +34,8 @@ KERNELS(dropout, &cpu_dropout);
 KERNELS(draw, &cpu_draw);
 KERNELS(resample_forward, &cpu_resample_forward);
 KERNELS(resample_backward, &cpu_resample_backward);
+KERNELS(recolor_forward, &cpu_recolor);
+KERNELS(recolor_backward, &cpu_recolor);
 KERNELS(batch_norm_forward, &cpu_batch_norm_forward_residual, &cpu_batch_norm_forward);
 KERNELS(batch_norm_inference, &cpu_batch_norm_inference_residual, &cpu_batch_norm_inference);
 KERNELS(batch_norm_backward, &cpu_batch_norm_backward);

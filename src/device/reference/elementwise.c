@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "device/gather_sample.h"
+#include "device/recolor.h"
 #include "device/reference/reference.h"
 #include "device/resample.h"
 #include "device/rows.h"
@@ -106,6 +107,17 @@ cornu_status reference_resample_backward(const op_run *r)
     for (int64_t n = 0; n < s.batch; n++)
         resample_sample_back(r, &s, n);
     return CORNU_OK;
+}
+
+cornu_status reference_recolor_forward(const op_run *r)
+{
+    recolor_pixels(r, 0, recolor_count(r));
+    return CORNU_OK;
+}
+
+cornu_status reference_recolor_backward(const op_run *r)
+{
+    return reference_recolor_forward(r);
 }
 
 /* ---- scale, add ------------------------------------------------------------------------- */

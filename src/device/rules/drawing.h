@@ -8,14 +8,35 @@
 
 #define DRAW_FULL_TURN 6.283185307179586f
 
-/* From u, DRAW_NUMBERS_MAX numbers or one; u: three random numbers in [0, 1). */
+/* Numbers that are no map of pixels. */
+RULE void draw_plain(const drawing *d, const float *u, float y, float x, float *out)
+{
+    out[0] = y;
+    if (d->kind == DRAW_SIGNED) {
+        out[0] = u[1] > 0.5f ? -y : y;
+    } else if (d->kind == DRAW_WHOLE) {
+        out[0] = rule_floor(y);
+    } else if (d->kind == DRAW_CHANCE) {
+        out[0] = u[1] < y ? 1 : 0;
+    } else if (d->kind == DRAW_PAIR) {
+        out[1] = x;
+    } else if (d->kind == DRAW_BOX) {
+        const float height = rule_sqrt(y) * d->size[0], width = rule_sqrt(x) * d->size[1];
+        out[0] = u[2] * (d->size[0] - height);
+        out[1] = out[0] + height;
+        out[2] = u[3] * (d->size[1] - width);
+        out[3] = out[2] + width;
+    }
+}
+
+/* From u, drawing_numbers(d->kind) numbers; u: four random numbers in [0, 1). */
 RULE void draw_numbers(const drawing *d, const float *u, float *out)
 {
     const float middle_y = (d->size[0] - 1) / 2, middle_x = (d->size[1] - 1) / 2;
     const float y = d->low[0] + u[0] * (d->high[0] - d->low[0]);
     const float x = d->low[1] + u[d->one ? 0 : 1] * (d->high[1] - d->low[1]);
-    if (d->kind == DRAW_NUMBER) {
-        out[0] = y;
+    if (d->kind < DRAW_FLIP) {
+        draw_plain(d, u, y, x, out);
         return;
     }
     out[0] = out[4] = 1;

@@ -5,9 +5,7 @@
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-/* A factor's ends, in order: those of a pair, or as far below 0 as above it, but not below
-   `least`. */
-static void range_ends(const real_range *r, double least, double ends[2])
+void layer_range_ends(const real_range *r, double least, double ends[2])
 {
     const double one = fabs(r->value[0]);
     if (r->count == 1) {
@@ -19,8 +17,7 @@ static void range_ends(const real_range *r, double least, double ends[2])
     ends[1] = fmax(r->value[0], r->value[1]);
 }
 
-/* Draw within the ends, plus `offset`, times `scale`. */
-static void draw_within(drawing *d, int number, const double ends[2], double offset, double scale)
+void layer_draw_within(drawing *d, int number, const double ends[2], double offset, double scale)
 {
     d->low[number] = (float)((offset + ends[0]) * scale);
     d->high[number] = (float)((offset + ends[1]) * scale);
@@ -60,7 +57,7 @@ static cornu_status emit_moved(step_builder *b, tensor_ref x, const drawing *d,
                             .value = (float)fill->fill_value};
     tensor_ref map;
     *y = x;
-    if (!emit_trains(b))
+    if (!emit_draws(b))
         return CORNU_OK;
     TRY(emit_draw(b, d, &map));
     return emit_resample(b, x, map, s.dim, &how, y);
@@ -111,6 +108,7 @@ const layer_kind layer_RandomFlip = {
     .emit = random_flip_emit,
     .samples = random_flip_samples,
     .range = LAYER_REARRANGES,
+    .changes_images = true,
 };
 
 /* RandomRotation: around the image's centre; the factor is in full turns. */
@@ -138,8 +136,8 @@ static cornu_status random_rotation_emit(const layer *l, step_builder *b, const 
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_ROTATION, &s);
     double ends[2];
-    range_ends(&c->factor, -1, ends);
-    draw_within(&d, 0, ends, 0, 1);
+    layer_range_ends(&c->factor, -1, ends);
+    layer_draw_within(&d, 0, ends, 0, 1);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -160,6 +158,7 @@ const layer_kind layer_RandomRotation = {
     .emit = random_rotation_emit,
     .samples = random_rotation_samples,
     .range = LAYER_REARRANGES,
+    .changes_images = true,
 };
 
 /* RandomZoom and RandomTranslation: factors of the height and of the width. */
@@ -191,10 +190,10 @@ static cornu_status random_zoom_emit(const layer *l, step_builder *b, const tens
     drawing d = drawing_of(DRAW_ZOOM, &s);
     double ends[2];
     d.one = c->width_factor.count == 0;
-    range_ends(&c->height_factor, -1, ends);
-    draw_within(&d, 0, ends, 1, 1);
-    range_ends(d.one ? &c->height_factor : &c->width_factor, -1, ends);
-    draw_within(&d, 1, ends, 1, 1);
+    layer_range_ends(&c->height_factor, -1, ends);
+    layer_draw_within(&d, 0, ends, 1, 1);
+    layer_range_ends(d.one ? &c->height_factor : &c->width_factor, -1, ends);
+    layer_draw_within(&d, 1, ends, 1, 1);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -215,6 +214,7 @@ const layer_kind layer_RandomZoom = {
     .emit = random_zoom_emit,
     .samples = random_zoom_samples,
     .range = LAYER_REARRANGES,
+    .changes_images = true,
 };
 
 /* RandomTranslation: by fractions of the sides, downwards and to the right. */
@@ -233,10 +233,10 @@ static cornu_status random_translation_emit(const layer *l, step_builder *b, con
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_TRANSLATION, &s);
     double ends[2];
-    range_ends(&c->height_factor, -1, ends);
-    draw_within(&d, 0, ends, 0, (double)s.dim[0]);
-    range_ends(&c->width_factor, -1, ends);
-    draw_within(&d, 1, ends, 0, (double)s.dim[1]);
+    layer_range_ends(&c->height_factor, -1, ends);
+    layer_draw_within(&d, 0, ends, 0, (double)s.dim[0]);
+    layer_range_ends(&c->width_factor, -1, ends);
+    layer_draw_within(&d, 1, ends, 0, (double)s.dim[1]);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -257,6 +257,7 @@ const layer_kind layer_RandomTranslation = {
     .emit = random_translation_emit,
     .samples = random_translation_samples,
     .range = LAYER_REARRANGES,
+    .changes_images = true,
 };
 
 /* RandomShear: columns by x_factor of the row, rows by y_factor of the column, both one way or both
@@ -285,10 +286,10 @@ static cornu_status random_shear_emit(const layer *l, step_builder *b, const ten
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_SHEAR, &s);
     double ends[2];
-    range_ends(&c->y_factor, -1, ends);
-    draw_within(&d, 0, ends, 0, 1);
-    range_ends(&c->x_factor, -1, ends);
-    draw_within(&d, 1, ends, 0, 1);
+    layer_range_ends(&c->y_factor, -1, ends);
+    layer_draw_within(&d, 0, ends, 0, 1);
+    layer_range_ends(&c->x_factor, -1, ends);
+    layer_draw_within(&d, 1, ends, 0, 1);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -309,6 +310,7 @@ const layer_kind layer_RandomShear = {
     .emit = random_shear_emit,
     .samples = random_shear_samples,
     .range = LAYER_REARRANGES,
+    .changes_images = true,
 };
 
 /* ---- cropped ----------------------------------------------------------------------------- */
@@ -344,7 +346,7 @@ static cornu_status random_crop_emit(const layer *l, step_builder *b, const tens
     image_window w = layer_window_of_aspect(&in, size);
     tensor_ref map;
     drawing d = {.kind = DRAW_CROP};
-    if (!emit_trains(b))
+    if (!emit_draws(b))
         return layer_emit_window(b, x[0], &w, size, false, y);
     if (in.dim[0] > size[0] && in.dim[1] > size[1]) {
         for (int i = 0; i < 2; i++)
@@ -376,125 +378,5 @@ const layer_kind layer_RandomCrop = {
     .emit = random_crop_emit,
     .samples = random_crop_samples,
     .range = LAYER_REARRANGES,
-};
-
-/* ---- changed values ---------------------------------------------------------------------- */
-
-/* RandomContrast and RandomBrightness. */
-typedef struct values_config {
-    real_range factor;
-    double value_range[2];
-} values_config;
-
-#define OPTION_VALUE_RANGE OPTION(INTERVAL, values_config, value_range, .fallback = "[0, 255]")
-
-/* A number drawn for each image. */
-static cornu_status emit_number(step_builder *b, const drawing *d, tensor_ref *y)
-{
-    TRY(emit_draw(b, d, y));
-    return emit_reshape(b, *y, &(shape){3, {1, 1, 1}}, y);
-}
-
-static cornu_status emit_clipped(step_builder *b, tensor_ref x, const double range[2],
-                                 tensor_ref *y)
-{
-    TRY(layer_emit_at_least(b, x, fmin(range[0], range[1]), y));
-    return layer_emit_at_most(b, *y, fmax(range[0], range[1]), y);
-}
-
-/* RandomContrast: (x - mean) factor + mean with each channel's mean; the factor is drawn from 1 -
-   low to 1 + high, which for a single number is 1 to 1 + factor, as in Keras. */
-static const config_field random_contrast_fields[] = {
-    OPTION(RANGE, values_config, factor, .minimum = 0, .maximum = 1, .flags = CONFIG_REQUIRED),
-    OPTION_VALUE_RANGE,
-    OPTION_IGNORED("seed"),
-    OPTION_TOLERATED("data_format", "\"channels_last\"|null"),
-    OPTION_NO_BOXES,
-    OPTIONS_END,
-};
-
-static cornu_status random_contrast_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                         tensor_ref *y)
-{
-    const values_config *c = l->config;
-    const int_list sides = {.count = 2, .value = {1, 2}};
-    drawing d = {.kind = DRAW_NUMBER};
-    double ends[2];
-    int64_t count;
-    tensor_ref mean, factor;
-    *y = x[0];
-    if (!emit_trains(b))
-        return CORNU_OK;
-    range_ends(&c->factor, 0, ends);
-    d.low[0] = (float)(1 - ends[0]);
-    d.high[0] = (float)(1 + ends[1]);
-    TRY(emit_number(b, &d, &factor));
-    TRY(layer_reduce(b, x[0], &sides, false, &count, &mean));
-    TRY(emit_binary(b, BINARY_SUBTRACT, x[0], mean, y));
-    TRY(emit_binary(b, BINARY_MULTIPLY, *y, factor, y));
-    TRY(emit_binary(b, BINARY_ADD, *y, mean, y));
-    return emit_clipped(b, *y, c->value_range, y);
-}
-
-static const char *const random_contrast_samples[] = {
-    "6,5,2 | {factor: 0.5, value_range: [-90, 90]}",
-    "4,4,3 | {factor: [0.2, 0.8], value_range: [-90, 90]}",
-    NULL,
-};
-
-const layer_kind layer_RandomContrast = {
-    .name = "RandomContrast",
-    .base_name = "random_contrast",
-    .config_size = sizeof(values_config),
-    .fields = random_contrast_fields,
-    .rank = LAYER_IMAGE,
-    .declare = layer_same_shape,
-    .emit = random_contrast_emit,
-    .samples = random_contrast_samples,
-    .range = LAYER_REARRANGES,
-};
-
-/* RandomBrightness: x plus a fraction of the range of values. */
-static const config_field random_brightness_fields[] = {
-    OPTION(RANGE, values_config, factor, .minimum = -1, .maximum = 1, .flags = CONFIG_REQUIRED),
-    OPTION_VALUE_RANGE,
-    OPTION_IGNORED("seed"),
-    OPTION_TOLERATED("data_format", "\"channels_last\"|null"),
-    OPTION_NO_BOXES,
-    OPTIONS_END,
-};
-
-static cornu_status random_brightness_emit(const layer *l, step_builder *b, const tensor_ref *x,
-                                           tensor_ref *y)
-{
-    const values_config *c = l->config;
-    drawing d = {.kind = DRAW_NUMBER};
-    double ends[2];
-    tensor_ref delta;
-    *y = x[0];
-    if (!emit_trains(b))
-        return CORNU_OK;
-    range_ends(&c->factor, -1, ends);
-    draw_within(&d, 0, ends, 0, fabs(c->value_range[1] - c->value_range[0]));
-    TRY(emit_number(b, &d, &delta));
-    TRY(emit_binary(b, BINARY_ADD, x[0], delta, y));
-    return emit_clipped(b, *y, c->value_range, y);
-}
-
-static const char *const random_brightness_samples[] = {
-    "6,5,2 | {factor: 0.5, value_range: [-90, 90]}",
-    "4,4,3 | {factor: [-0.1, 0.3], value_range: [90, -90]}",
-    NULL,
-};
-
-const layer_kind layer_RandomBrightness = {
-    .name = "RandomBrightness",
-    .base_name = "random_brightness",
-    .config_size = sizeof(values_config),
-    .fields = random_brightness_fields,
-    .rank = LAYER_IMAGE,
-    .declare = layer_same_shape,
-    .emit = random_brightness_emit,
-    .samples = random_brightness_samples,
-    .range = LAYER_REARRANGES,
+    .changes_images = true,
 };

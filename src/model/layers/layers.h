@@ -70,6 +70,11 @@ image_window layer_window_of_aspect(const shape *in, const int64_t size[2]);
 /* The window of x, resized to `size` with bilinear interpolation, or the nearest pixels. */
 cornu_status layer_emit_window(step_builder *b, tensor_ref x, const image_window *w,
                                const int64_t size[2], bool nearest, tensor_ref *y);
+/* A factor's ends, in order: those of a pair, or as far below 0 as above it, but not below
+   `least`. */
+void layer_range_ends(const real_range *r, double least, double ends[2]);
+/* Draw within the ends, plus `offset`, times `scale`. */
+void layer_draw_within(drawing *d, int number, const double ends[2], double offset, double scale);
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, layer_call *call);
 

@@ -213,7 +213,7 @@ static cornu_status gaussian_noise_emit(const layer *l, step_builder *b, const t
     const gaussian_noise_config *c = l->config;
     tensor_ref noise;
     *y = x[0];
-    if (!emit_trains(b) || !(c->stddev > 0))
+    if (!emit_draws(b) || !(c->stddev > 0))
         return CORNU_OK;
     TRY(emit_noise(b, x[0], 0, c->stddev, &noise));
     return emit_binary(b, BINARY_ADD, x[0], noise, y);
@@ -250,7 +250,7 @@ static cornu_status gaussian_dropout_emit(const layer *l, step_builder *b, const
     const dropout_config *c = l->config;
     tensor_ref noise;
     *y = x[0];
-    if (!emit_trains(b) || !(c->rate > 0))
+    if (!emit_draws(b) || !(c->rate > 0))
         return CORNU_OK;
     TRY(emit_noise(b, x[0], 1, sqrt(c->rate / (1 - c->rate)), &noise));
     return emit_binary(b, BINARY_MULTIPLY, x[0], noise, y);

@@ -46,3 +46,22 @@ results = {"history": history.history, "outputs": model.predict(train_ds, verbos
 
 crop = layers.RandomCrop(8, 6, seed=1).get_config()
 results["crop"] = [crop["height"], crop["width"]]
+
+# Colours, called on arrays: with one value in each factor, and with probabilities of 1 and 0.
+pixels = rng.random((3, 6, 5, 3), np.float32)
+colors = [layers.RandomInvert((1.0, 1.0), (0, 1)), layers.RandomGrayscale(1.0), layers.RandomPosterization((2, 2), (0, 1)),
+          layers.RandomColorDegeneration((0.4, 0.4), (0, 1)), layers.RandomSaturation((0.6, 0.6), (0, 1)), layers.RandomHue((1.0, 1.0), (0, 1)),
+          layers.RandomSharpness((0.9, 0.9), (0, 1)), layers.Solarization(value_range=(0, 1)), layers.AutoContrast((0, 1)),
+          layers.RandomErasing((1.0, 1.0), (1.0, 1.0), (0.1, 0.2, 0.3), (0, 1)),
+          layers.RandomColorJitter((0, 1), (0.1, 0.1), (0.0, 0.0), (0.4, 0.4), (1.0, 1.0)),
+          layers.Resizing(4, 7), layers.Resizing(9, 3, "nearest"), layers.Resizing(3, 3, crop_to_aspect_ratio=True),
+          layers.Resizing(8, 4, pad_to_aspect_ratio=True, fill_value=0.5), layers.CenterCrop(3, 4), layers.CenterCrop(7, 3),
+          layers.RandomShear(0.0, 0.0)]
+for layer in colors:
+    name = layer.name.rstrip("_0123456789")
+    results[f"{name} {colors.index(layer)}"] = np.asarray(layer(pixels, training=True))
+    results[f"{name} {colors.index(layer)}, one"] = np.asarray(layer(pixels[0]))
+    results[f"{name} {colors.index(layer)}, not in training"] = np.asarray(layer(pixels, training=False))
+within = keras.Sequential([keras.Input((6, 5, 3)), layers.RandomTranslation((0.4, 0.4), (-0.2, -0.2)), layers.Dropout(0.5)])
+results["called"] = [np.asarray(within(pixels)), np.asarray(within(pixels, training=False)), within.predict(pixels, verbose=0)]
+results["dictionary"] = [np.asarray(v) for _, v in sorted(layers.RandomInvert((1.0, 1.0))({"images": pixels, "labels": np.eye(3)}).items())]

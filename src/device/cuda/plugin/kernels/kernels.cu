@@ -8,6 +8,7 @@
 #include "device/cuda/plugin/kernels/norms.cuh"
 #include "device/cuda/plugin/kernels/pool.cuh"
 #include "device/cuda/plugin/kernels/product.cuh"
+#include "device/cuda/plugin/kernels/recolor.cuh"
 #include "device/cuda/plugin/kernels/recurrent.cuh"
 #include "device/cuda/plugin/kernels/resample.cuh"
 #include "device/cuda/plugin/kernels/rows.cuh"

@@ -18,12 +18,11 @@ extern "C" __global__ void __launch_bounds__(RESAMPLE_THREADS) cornu_draw(draw_p
     for (EACH(i, p.batch)) {
         const uint64_t sample = p.how.kind == DRAW_CROP ? 0 : (uint64_t)(s->first + i);
         uint32_t bits[4];
-        float u[3], out[DRAW_NUMBERS_MAX];
+        float u[4], out[DRAW_NUMBERS_MAX];
         philox(key, (uint32_t)sample, (uint32_t)(sample >> 32), (uint32_t)iteration,
                (uint32_t)(iteration >> 32), bits);
-        u[0] = random_to_float(bits[0]);
-        u[1] = random_to_float(bits[1]);
-        u[2] = random_to_float(bits[2]);
+        for (int k = 0; k < 4; k++)
+            u[k] = random_to_float(bits[k]);
         draw_numbers(&p.how, u, out);
         for (int64_t k = 0; k < p.numbers; k++)
             p.y[i * p.numbers + k] = out[k];

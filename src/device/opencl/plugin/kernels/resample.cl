@@ -26,12 +26,11 @@ KERNEL(draw, WORK_ITEMS)
     for (EACH(i, batch)) {
         const ulong sample = kind == DRAW_CROP ? 0 : (ulong)(first + i);
         uint bits[4];
-        float u[3], out[DRAW_NUMBERS_MAX];
+        float u[4], out[DRAW_NUMBERS_MAX];
         philox(key, (uint)sample, (uint)(sample >> 32), (uint)iteration, (uint)(iteration >> 32),
                bits);
-        u[0] = random_to_float(bits[0]);
-        u[1] = random_to_float(bits[1]);
-        u[2] = random_to_float(bits[2]);
+        for (int k = 0; k < 4; k++)
+            u[k] = random_to_float(bits[k]);
         draw_numbers(&how, u, out);
         for (int k = 0; k < (int)numbers; k++)
             y[i * numbers + k] = out[k];
