@@ -23,6 +23,7 @@ REASONS = {
     "CTC: sequences without alignment, of speech and handwriting": "losses.CTC losses.ctc",
     "object detection": "layers.MaxNumBoundingBoxes",
     "language models": "layers.GroupQueryAttention layers.ReversibleEmbedding",
+    "maps of pixels that are not affine: rare among augmentations": "layers.RandomElasticTransform layers.RandomPerspective",
     "masks of time steps": "layers.Masking",
     "base classes of Keras's own code": "layers.InputSpec layers.Wrapper",
     "a Sequential serves": "layers.Pipeline",
@@ -40,10 +41,9 @@ layers.AdaptiveMaxPooling1D
 layers.AdaptiveMaxPooling2D
 layers.AugMix
 layers.AutoContrast
+layers.AdditiveAttention
 layers.Bidirectional
 layers.CategoryEncoding
-layers.ContrastLimitedAdaptiveHistogramEqualization
-layers.CutMix
 layers.Discretization
 layers.Equalization
 layers.GaussianDropout
@@ -60,6 +60,8 @@ layers.RandomSaturation
 layers.RandomSharpness
 layers.RandomShear
 layers.Resizing
+layers.EinsumDense
+layers.RNN
 layers.SimpleRNNCell
 layers.SpectralNormalization
 losses.Circle
@@ -69,7 +71,7 @@ optimizers.Muon
 regularizers.OrthogonalRegularizer
 regularizers.orthogonal_regularizer
 """.split()
-TO_BE_BUILT_AT_FIRST = 35
+TO_BE_BUILT_AT_FIRST = 36
 
 
 def is_there(name: str) -> bool:

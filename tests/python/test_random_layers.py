@@ -91,3 +91,58 @@ def test_solarization_keeps_what_is_below_its_threshold():
     bytes_ = np.random.default_rng(2).integers(0, 256, (40, 3, 3, 1)).astype(np.float32)
     out = np.asarray(layers.Solarization(threshold_factor=(0.9, 1.0))(bytes_))
     assert ((out == bytes_) | (out == 255 - bytes_)).all() and (out != bytes_).any() and (out[bytes_ == 0] == 0).all()
+
+
+LABELS = np.eye(6, dtype=np.float32)
+
+
+def test_mix_up_mixes_images_as_their_labels():
+    """Images that are their labels' numbers: then both are mixed alike."""
+    images = np.arange(6, dtype=np.float32)[:, None, None, None] * np.ones((1, 4, 3, 1), np.float32)
+    out = layers.MixUp(alpha=2.0, seed=4)({"images": images, "labels": LABELS})
+    assert np.allclose(out["labels"].numpy().sum(1), 1, atol=1e-6) and (np.count_nonzero(out["labels"], 1) > 1).any()
+    assert np.allclose(out["images"], (out["labels"] @ np.arange(6, dtype=np.float32))[:, None, None, None] * np.ones((1, 4, 3, 1)), atol=1e-5)
+
+
+def test_cut_mix_takes_a_box_and_counts_its_area():
+    images = np.arange(6, dtype=np.float32)[:, None, None, None] * np.ones((1, 50, 60, 1), np.float32)
+    out = layers.CutMix(seed=4)({"images": images, "labels": LABELS})
+    for own, (image, label) in enumerate(zip(np.asarray(out["images"])[..., 0], out["labels"])):
+        numbers = np.unique(image)
+        assert set(numbers) <= {own, *np.flatnonzero(label)} and len(numbers) <= 2
+        assert abs(np.mean(image == own) - label[own]) < 0.06
+        rows, columns = np.nonzero(image != own)
+        assert len(rows) == (np.ptp(rows) + 1) * (np.ptp(columns) + 1) if len(rows) else True
+    assert len(np.unique(out["images"][0])) == 2 or len(np.unique(out["images"])) == 6
+
+
+@pytest.mark.parametrize("cls", [layers.MixUp, layers.CutMix, layers.RandAugment, layers.AugMix, layers.RandomGaussianBlur])
+def test_layers_on_data_draw_by_their_seed_alone(cls):
+    first, again, other = (cls(seed=seed) for seed in (1, 1, 2))
+    outputs = [np.asarray(first(IMAGES * 255)) for _ in range(4)]
+    assert any(changed(output, IMAGES * 255) for output in outputs)
+    assert all(not changed(again(IMAGES * 255), output) for output in outputs)
+    assert any(changed(other(IMAGES * 255), output) for output in outputs)
+    assert not changed(first(IMAGES * 255, training=False), IMAGES * 255)
+    copy = keras.layers.deserialize(keras.layers.serialize(first))
+    assert copy.get_config() == first.get_config()
+
+
+def test_layers_on_data_stand_in_no_network_and_refuse_what_they_cannot_take():
+    with pytest.raises(NotImplementedError, match="MixUp.*within a network"):
+        layers.MixUp()(keras.Input((4, 4, 3)))
+    with pytest.raises(ValueError, match=r"labels of shape \(6,\); expected a row for each image"):
+        layers.CutMix()({"images": IMAGES, "labels": np.arange(6)})
+    with pytest.raises(ValueError, match="RandAugment: factor: found 2"):
+        layers.RandAugment(factor=2)
+    with pytest.raises(ValueError, match="kernel_size: found 4; expected an odd number"):
+        layers.RandomGaussianBlur(kernel_size=4)
+    with pytest.raises(ValueError, match=r"found shape \(4, 3\); expected an image"):
+        layers.Equalization()(IMAGES[0, 0])
+
+
+def test_labels_are_mixed_within_a_data_set():
+    mix = layers.MixUp(seed=1)
+    data = tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(3)
+    mapped = data.map(lambda x, y: tuple(mix({"images": x, "labels": y}).values()))
+    assert [(x.shape, y.shape) for x, y in mapped] == [((3, 5, 4, 3), (3, 6))] * 2

@@ -627,6 +627,8 @@ __all__ = ["Input", "InputLayer", "Lambda", "Layer", *_made, *_functions, "deser
 
 def _of_config(config: dict) -> Layer:
     name = config.get("class_name")
+    if name in _on_data:
+        return _on_data[name].from_config(config["config"])
     if name in _keras_names.layers and name not in _classes:
         __getattr__(name)
     return get("layer", config, Layer, _classes)
@@ -654,6 +656,10 @@ class Lambda(Layer):
         return self.function(inputs, **self.arguments)
 
 
+from ._data_layers import LAYERS as _on_data  # noqa: E402  which apply layers from above
+
+globals().update(_on_data)
+__all__ += _on_data
 _PREPROCESSING = ("CenterCrop", "Normalization", "Rescaling", "Resizing")
 _preprocessing = {name: cls for name, cls in _classes.items() if _eager.changes_images(name) or name in _PREPROCESSING}
 experimental = submodule(

@@ -62,6 +62,14 @@ for layer in colors:
     results[f"{name} {colors.index(layer)}"] = np.asarray(layer(pixels, training=True))
     results[f"{name} {colors.index(layer)}, one"] = np.asarray(layer(pixels[0]))
     results[f"{name} {colors.index(layer)}, not in training"] = np.asarray(layer(pixels, training=False))
+bytes_ = np.round(pixels * 255)
+on_data = [layers.Equalization(), layers.Equalization((0, 500), bins=64), layers.RandomGaussianBlur((1.0, 1.0), 5, (0.7, 0.7)),
+           layers.RandomGaussianBlur((1.0, 1.0), (3, 5), (0.9, 0.9)), layers.RandomGaussianBlur((0.0, 0.0)), layers.RandAugment(num_ops=0),
+           layers.ContrastLimitedAdaptiveHistogramEqualization(tile_grid_size=(2, 3)), layers.CutMix(seed=3)]
+for layer in on_data:
+    name = layer.name.rstrip("_0123456789")
+    results[f"{name} {on_data.index(layer)}"] = np.asarray(layer(bytes_[:1]))
+    results[f"{name} {on_data.index(layer)}, not in training"] = np.asarray(layer(bytes_, training=False))
 within = keras.Sequential([keras.Input((6, 5, 3)), layers.RandomTranslation((0.4, 0.4), (-0.2, -0.2)), layers.Dropout(0.5)])
 results["called"] = [np.asarray(within(pixels)), np.asarray(within(pixels, training=False)), within.predict(pixels, verbose=0)]
 results["dictionary"] = [np.asarray(v) for _, v in sorted(layers.RandomInvert((1.0, 1.0))({"images": pixels, "labels": np.eye(3)}).items())]
