@@ -405,17 +405,21 @@ static cornu_status with_keywords(const keras_layer *l, const doc *call, doc **o
     const layer_kind *kind = layer_kind_find(l->class_name);
     const doc *said = keywords_of(call);
     json_t *all = NULL;
+    bool any = false, lost = false;
     *out = NULL;
     for (int i = 0; said && i < said->count; i++) {
         if (!is_keyword(kind, said->items[i]->key))
             continue;
-        if (!all)
+        if (!any)
             all = l->options ? doc_to_json(l->options) : json_object();
-        json_object_set_new(all, said->items[i]->key, doc_to_json(said->items[i]));
+        any = true;
+        lost |= json_object_set_new(all, said->items[i]->key, doc_to_json(said->items[i])) != 0;
     }
-    if (!all)
+    if (!any)
         return CORNU_OK;
-    cornu_status status = doc_from_json(all, l->at, "config", out);
+    cornu_status status =
+        lost ? status_fail(CORNU_OUT_OF_MEMORY, "%s: not enough memory to read it", l->name)
+             : doc_from_json(all, l->at, "config", out);
     json_decref(all);
     return status;
 }
