@@ -273,6 +273,8 @@ def main():
     names = [n for n in sys.argv[1:] if n != "layers"] if sys.argv[1:] else [*NETWORKS, "adam-all-layers-functional", *WORKLOADS]
     for name in names:
         for ending in (".keras", ".h5"):
+            if name + ending == "lamb.h5":  # Keras opens none: Lamb is not in the list that its older files need
+                continue
             real.utils.set_random_seed(7)
             real.backend.clear_session()
             with tempfile.TemporaryDirectory() as folder:
