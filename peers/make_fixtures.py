@@ -294,6 +294,9 @@ def layer_cases():
         L.Conv2D(6, 1, activation="gelu"), L.GlobalAveragePooling2D(), L.Dense(3, activation="sigmoid")]
     yield "stack_separate_activations", (6, 6, 2), [
         L.Conv2D(3, 3), L.ReLU(), L.Flatten(), L.Dense(5), L.Activation("tanh"), L.Dense(4), L.Softmax()]
+    yield "adaptive_pooling", (7, 6, 2), [L.AdaptiveAveragePooling2D((6, 4)), L.AdaptiveMaxPooling2D((4, 3)), L.AdaptiveAveragePooling2D(2)]
+    yield "activity", (4, 3), [L.Dense(3, "tanh", activity_regularizer=keras.regularizers.L1L2(0.1, 0.2)), L.ActivityRegularization(l2=0.3)]
+    yield "adaptive_pooling_1d", (8, 2), [L.AdaptiveMaxPooling1D(6), L.AdaptiveAveragePooling1D(4)]
 
 
 # ---- networks that branch: (case, shape of one input, its output) ------------------------------------

@@ -23,6 +23,11 @@ FUNCTION = ("[8, 8, 4]", "{}")
 LAYERS = {
     "Absolute": FUNCTION,
     "Activation": ("[8, 8, 4]", "{activation: tanh}"),
+    "ActivityRegularization": ("[8, 8, 4]", "{l2: 0.01}"),
+    "AdaptiveAveragePooling1D": ("[8, 4]", "{output_size: 3}"),
+    "AdaptiveAveragePooling2D": ("[8, 8, 4]", "{output_size: [4, 3]}"),
+    "AdaptiveMaxPooling1D": ("[8, 4]", "{output_size: 3}"),
+    "AdaptiveMaxPooling2D": ("[8, 8, 4]", "{output_size: [4, 3]}"),
     "Add": MERGED,
     "AdditiveAttention": ("[8, 4]", "{inputs: [before, before]}"),
     "Attention": ("[8, 4]", "{inputs: [before, before]}"),

@@ -66,6 +66,7 @@ typedef struct layer_kind {
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}", or "INPUT SHAPE | LAYERS BEFORE IT, | OPTIONS": used
                      by the gradient check, parity tests and docs */
+    bool penalizes;             /* its configuration is a regularizer, of what it gives */
     layer_range range;
     bool without_trainable; /* Keras's class takes no option `trainable` */
     bool changes_images;    /* at random; Keras's class does so wherever it is called without

@@ -1,5 +1,6 @@
 /* Builds a finished plan from model, loss and optimizer. */
 #include "base/memory.h"
+#include "model/layers/layers.h"
 #include "model/traced_loss.h"
 #include "step/builder.h"
 #include <stdio.h>
@@ -303,6 +304,14 @@ static int loss_slot(const cornu_model *m, int output)
     return -1;
 }
 
+static bool penalizes_outputs(const cornu_model *m)
+{
+    for (int i = 0; i < m->layer_count; i++)
+        if (layer_activity(m->layers[i]))
+            return true;
+    return false;
+}
+
 static cornu_status add_loss(step_builder *b, const goal *g)
 {
     plan *p = b->plan;
@@ -317,7 +326,8 @@ static cornu_status add_loss(step_builder *b, const goal *g)
         o.in[0] = o.in[1] = g->value; /* compared with nothing */
     }
     o.in[2] = g->weight;
-    o.a.loss.term = p->model->output_count > 1 || model_weighs_losses(p->model);
+    o.a.loss.term =
+        p->model->output_count > 1 || model_weighs_losses(p->model) || penalizes_outputs(p->model);
     o.a.loss.further = g->further;
     o.a.loss.weight = (float)p->model->outputs[g->number].weight;
     o.a.loss.slot = loss_slot(p->model, g->number);
@@ -475,6 +485,71 @@ static cornu_status add_goals(step_builder *b, const tensor_ref *outputs, const 
 
 /* ---- penalties --------------------------------------------------------------------------- */
 
+/* A term of the loss: `weight` times the mean of these numbers. */
+typedef struct activity {
+    tensor_ref value;
+    double weight;
+} activity;
+
+typedef struct activities {
+    activity *each;
+    int count;
+} activities;
+
+static cornu_status add_activity(step_builder *b, tensor_ref y, activation_kind of, double weight,
+                                 activities *a)
+{
+    activity *one = &a->each[a->count];
+    if (!(weight > 0))
+        return CORNU_OK;
+    one->weight = weight * (double)shape_elements(&b->node->out);
+    a->count++;
+    return emit_activation(b, y, (activation){.kind = of}, &one->value);
+}
+
+/* The penalties on what layers give: as in Keras, sums over a sample, their mean over the batch. */
+static cornu_status add_activities(step_builder *b, const tensor_ref *outputs, activities *a)
+{
+    const cornu_model *m = b->plan->model;
+    bool *needed = NULL;
+    cornu_status status = CORNU_OK;
+    TRY(memory_new(2 * (size_t)m->node_count, sizeof *a->each, "plan", &a->each));
+    TRY(memory_new((size_t)m->node_count, sizeof *needed, "plan", &needed));
+    find_needed(b, needed);
+    for (int i = 0; i < m->node_count; i++) {
+        const regularizer *r = layer_activity(m->nodes[i].layer);
+        if (!r || !needed[i])
+            continue;
+        b->node = &m->nodes[i];
+        TRY_GOTO(add_activity(b, outputs[i], ACTIVATION_ABSOLUTE, r->l1, a));
+        TRY_GOTO(add_activity(b, outputs[i], ACTIVATION_SQUARE, r->l2, a));
+    }
+done:
+    free(needed);
+    return status;
+}
+
+/* Add them to the loss. */
+static cornu_status add_activity_losses(step_builder *b, const activities *a)
+{
+    bool further = false;
+    for (int i = 0; i < b->plan->model->output_count; i++)
+        further |= b->plan->model->outputs[i].has_loss;
+    for (int i = 0; i < a->count; i++) {
+        op o = op_new(OP_LOSS);
+        o.in[0] = o.in[1] = a->each[i].value;
+        o.a.loss.id = LOSS_VALUES;
+        o.a.loss.term = true;
+        o.a.loss.further = further || i > 0;
+        o.a.loss.weight = (float)a->each[i].weight;
+        o.a.loss.slot = -1;
+        if (b->plan->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
+            TRY(builder_gradient(b, o.in[0], &o.out[0]));
+        TRY(builder_add(b, &o, "activity"));
+    }
+    return CORNU_OK;
+}
+
 /* A weight that no loss depends on would have its penalty as its only gradient. */
 static cornu_status check_penalty(const step_builder *b, int weight)
 {
@@ -565,7 +640,7 @@ static cornu_status check_options(const cornu_model *m, const plan_options *opti
     return model_check_graph(m);
 }
 
-static cornu_status add_operations(step_builder *b, tensor_ref *outputs)
+static cornu_status add_operations(step_builder *b, tensor_ref *outputs, activities *a)
 {
     plan *p = b->plan;
     tensor_ref values[MODEL_ENDS_MAX];
@@ -574,10 +649,13 @@ static cornu_status add_operations(step_builder *b, tensor_ref *outputs)
     TRY(add_forward(b, outputs));
     if (p->mode != PLAN_PREDICT)
         TRY(add_all_traced(b, outputs, values));
+    if (p->mode != PLAN_PREDICT)
+        TRY(add_activities(b, outputs, a));
     int forward_count = p->op_count;
     TRY(add_output(b, outputs)); /* before losses, which are where the forward pass ends */
     if (p->mode != PLAN_PREDICT)
         TRY(add_goals(b, outputs, values));
+    TRY(add_activity_losses(b, a));
     if (p->mode != PLAN_PREDICT)
         TRY(add_penalties(b));
     return p->mode == PLAN_TRAIN ? build_backward(b, forward_count) : CORNU_OK;
@@ -588,7 +666,9 @@ static cornu_status add_step(step_builder *b)
     plan *p = b->plan;
     tensor_ref *outputs; /* [node_count] */
     TRY(memory_new((size_t)p->model->node_count, sizeof *outputs, "plan", &outputs));
-    cornu_status status = add_operations(b, outputs);
+    activities a = {0};
+    cornu_status status = add_operations(b, outputs, &a);
+    free(a.each);
     free(outputs);
     TRY(status);
     return b->options->no_fusion ? CORNU_OK : pass_fuse_activation(p);

@@ -32,9 +32,11 @@ static const struct {
     {MODEL("    - ConvLSTM2D: {units: 4}\n"), "unknown layer \"ConvLSTM2D\"; cornu has Activation, "
                                               "Add, AdditiveAttention, AlphaDropout, Attention, "
                                               "AutoContrast"},
+                                              "ActivityRegularization, AdaptiveAverage"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "
      "pool_size, strides, padding, name, inputs, trainable (did you mean pool_size?)"},
+    {MODEL("    - AdaptiveMaxPooling2D\n"), "output_size is missing"},
     {MODEL("    - Dense\n"), "test.yaml:4: model.layers[0]: units is missing; Dense needs it"},
     {MODEL("    - Dense: {units: 0}\n"), "Dense.units: found 0|whole number from 1 to"},
     {MODEL("    - Dense: {units: 2.5}\n"), "Dense.units: found 2.5|whole number"},
@@ -70,7 +72,9 @@ static const struct {
      "kernel: constraint: axis: found axes with others between them; expected neighbours"},
     {MODEL("    - Dense: {units: 4, kernel_constraint: {min_max_norm: {rate: 1.5}}}\n"),
      "rate: found 1.5; expected a number from 0 to 1"},
-    {MODEL("    - Dense: {units: 4, activity_regularizer: l2}\n"),
+    {MODEL("    - Dense: {units: 4, activity_regularizer: {l2: {l2: -1}}}\n"), "l2: found -1"},
+    {MODEL("    - ActivityRegularization: {l1: -1}\n"), "l1: found -1"},
+    {MODEL("    - LSTM: {units: 4, activity_regularizer: l2}\n"),
      "activity_regularizer: found \"l2\"; expected null (cornu does not support other values)"},
     {MODEL("    - Dense: {units: 4, dtype: float16}\n"), "dtype: found \"float16\"|float32"},
     {MODEL("    - Dense: {units: 4, trainable: maybe}\n"),

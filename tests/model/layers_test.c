@@ -64,6 +64,8 @@ static void output_shapes_are_kerass(void **state)
         {"7, 7, 5", "MaxPooling2D", "(3, 3, 5)", 0},
         {"7, 7, 5", "MaxPooling2D: {padding: same}", "(4, 4, 5)", 0},
         {"8, 9, 5", "AveragePooling2D: {pool_size: [3, 2], strides: 1}", "(6, 8, 5)", 0},
+        {"8, 9, 5", "AdaptiveAveragePooling2D: {output_size: [4, 7]}", "(4, 7, 5)", 0},
+        {"8, 5", "AdaptiveMaxPooling1D: {output_size: [3]}", "(3, 5)", 0},
         {"8, 9, 5", "GlobalAveragePooling2D", "(5)", 0},
         {"8, 9, 5", "GlobalAveragePooling2D: {keepdims: true}", "(1, 1, 5)", 0},
         {"8, 9, 5", "Flatten", "(360)", 0},

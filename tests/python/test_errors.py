@@ -111,7 +111,7 @@ MAKE = [
     (TypeError, "units", lambda: keras.layers.Dense()),
     (TypeError, "unit", lambda: keras.layers.Dense(unit=3)),
     (TypeError, "it takes", lambda: keras.layers.Conv2D(3)),
-    (NotImplementedError, "activity_regularizer", lambda: keras.layers.Dense(3, activity_regularizer="l2")),
+    (NotImplementedError, "activity_regularizer", lambda: keras.layers.LSTM(3, activity_regularizer="l2")),
     (NotImplementedError, "one's own", lambda: keras.layers.Dense(3, kernel_regularizer=lambda w: 0.1 * w)),
     (NotImplementedError, "one's own", lambda: keras.layers.Dense(3, kernel_constraint=lambda w: w)),
     (ValueError, "'maximum': unknown", lambda: keras.layers.Dense(3, kernel_constraint="maximum")),

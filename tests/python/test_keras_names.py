@@ -39,6 +39,8 @@ layers.AdaptiveAveragePooling1D
 layers.AdaptiveAveragePooling2D
 layers.AdaptiveMaxPooling1D
 layers.AdaptiveMaxPooling2D
+callbacks.SwapEMAWeights
+layers.AdditiveAttention
 layers.AugMix
 layers.AutoContrast
 layers.AdditiveAttention
@@ -71,7 +73,7 @@ optimizers.Muon
 regularizers.OrthogonalRegularizer
 regularizers.orthogonal_regularizer
 """.split()
-TO_BE_BUILT_AT_FIRST = 36
+TO_BE_BUILT_AT_FIRST = 37
 
 
 def is_there(name: str) -> bool:

@@ -117,7 +117,7 @@ def test_activations_are_functions_and_initializers_objects():
 
 @pytest.mark.parametrize("row", [row for row in TABLES["layers"] if not row["operation"]], ids=lambda row: row["class_name"])
 def test_every_layer_survives_its_configuration(row):
-    given = {"units": 2, "filters": 2, "kernel_size": 3, "activation": "relu", "rate": 0.5, "scale": 2.0,
+    given = {"units": 2, "filters": 2, "output_size": 2, "kernel_size": 3, "activation": "relu", "rate": 0.5, "scale": 2.0,
              "target_shape": (4, 1), "shape": (3,), "axes": 1, "dims": (2, 1), "n": 2, "input_dim": 5, "output_dim": 2,
              "num_heads": 2, "key_dim": 3, "stddev": 0.5,
              "factor": (0.1, 0.2), "height_factor": 0.3, "width_factor": 0.4, "height": 2, "width": 3}
@@ -230,7 +230,7 @@ def test_help_tells_the_options_with_their_defaults():
     assert text.startswith("Keras's Conv2D")
     assert "filters: a whole number; required." in text
     assert "padding: 'valid' or 'same'; default 'valid'." in text
-    assert "Only as Keras has it by default: data_format=None, activity_regularizer=None" in text
+    assert "Only as Keras has it by default: data_format=None." in text
     assert "Without effect: seed=None." in keras.layers.Dropout.__doc__
     assert "input_shape" in text and "lr" in keras.optimizers.SGD.__doc__  # what all of a kind take
     assert str(inspect.signature(keras.layers.Dropout)) == "(rate, noise_shape=None, seed=None, **kwargs)"

@@ -12,6 +12,7 @@ typedef struct conv_config {
     bool use_bias;
     initializer kernel_initializer, depthwise_initializer, pointwise_initializer, bias_initializer;
     regularizer kernel_regularizer, depthwise_regularizer, pointwise_regularizer, bias_regularizer;
+    regularizer activity_regularizer;
     constraint kernel_constraint, depthwise_constraint, pointwise_constraint, bias_constraint;
 } conv_config;
 
@@ -274,11 +275,11 @@ static cornu_status depthwise_emit(const layer *l, step_builder *b, const tensor
     return activated(b, *y, c->activation, y);
 }
 
-#define OPTIONS_DEPTHWISE_REGULARIZERS                        \
-    OPTION_REGULARIZER(conv_config, depthwise_regularizer),   \
-        OPTION_REGULARIZER(conv_config, bias_regularizer),    \
-        OPTION_NEUTRAL("activity_regularizer", "null"),       \
-        OPTION_CONSTRAINT(conv_config, depthwise_constraint), \
+#define OPTIONS_DEPTHWISE_REGULARIZERS                         \
+    OPTION_REGULARIZER(conv_config, depthwise_regularizer),    \
+        OPTION_REGULARIZER(conv_config, bias_regularizer),     \
+        OPTION_REGULARIZER(conv_config, activity_regularizer), \
+        OPTION_CONSTRAINT(conv_config, depthwise_constraint),  \
         OPTION_CONSTRAINT(conv_config, bias_constraint)
 
 static const config_field depthwise_conv1d_fields[] = {
@@ -386,7 +387,7 @@ static cornu_status separable_emit(const layer *l, step_builder *b, const tensor
     OPTION_REGULARIZER(conv_config, depthwise_regularizer),     \
         OPTION_REGULARIZER(conv_config, pointwise_regularizer), \
         OPTION_REGULARIZER(conv_config, bias_regularizer),      \
-        OPTION_NEUTRAL("activity_regularizer", "null"),         \
+        OPTION_REGULARIZER(conv_config, activity_regularizer),  \
         OPTION_CONSTRAINT(conv_config, depthwise_constraint),   \
         OPTION_CONSTRAINT(conv_config, pointwise_constraint),   \
         OPTION_CONSTRAINT(conv_config, bias_constraint)

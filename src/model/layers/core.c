@@ -66,7 +66,7 @@ typedef struct dense_config {
     activation activation;
     bool use_bias;
     initializer kernel_initializer, bias_initializer;
-    regularizer kernel_regularizer, bias_regularizer;
+    regularizer kernel_regularizer, bias_regularizer, activity_regularizer;
     constraint kernel_constraint, bias_constraint;
 } dense_config;
 

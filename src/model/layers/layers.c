@@ -2,6 +2,7 @@
 #include "model/layers/layers.h"
 #include "base/memory.h"
 #include <stdlib.h>
+#include <string.h>
 
 shape layer_image_of(const shape *in)
 {
@@ -110,6 +111,15 @@ void layer_weight_beside(layer_call *call, const char *name, shape s, int rank, 
 void layer_weight(layer_call *call, const char *name, shape s, initializer start, bool trainable)
 {
     layer_weight_seen_as(call, name, s, s, start, trainable);
+}
+
+const regularizer *layer_activity(const layer *l)
+{
+    const regularizer *found = l->kind->penalizes ? l->config : NULL;
+    for (const config_field *f = l->kind->fields; f->key; f++)
+        if (f->type == CONFIG_REGULARIZER && strcmp(f->key, "activity_regularizer") == 0)
+            found = (const void *)((const char *)l->config + f->offset);
+    return found && (found->l1 > 0 || found->l2 > 0) ? found : NULL;
 }
 
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y)

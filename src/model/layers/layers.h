@@ -45,6 +45,8 @@ void layer_weight_seen_as(layer_call *call, const char *name, shape s, shape see
                           initializer start, bool trainable);
 /* The same as an operand beside a tensor of this rank: with 1 for the dimensions that it lacks. */
 void layer_weight_beside(layer_call *call, const char *name, shape s, int rank, initializer start);
+/* The penalty on what each call of the layer gives; NULL: there is none. */
+const regularizer *layer_activity(const layer *l);
 /* Append the activation, unless it is linear. */
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y);
 /* y = max(x, number), and y = min(x, number). */
@@ -100,13 +102,15 @@ enum { LAYER_BILINEAR, LAYER_NEAREST };
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
 #define OPTION_NO_BOXES OPTION_TOLERATED("bounding_box_format", "null")
 /* WEIGHT_regularizer and WEIGHT_constraint, which the weight finds by its name. */
+/* WEIGHT_regularizer and WEIGHT_constraint, which the weight finds by its name;
+   activity_regularizer: layer_activity. */
 #define OPTION_REGULARIZER(config, field) \
     OPTION(REGULARIZER, config, field, .fallback = "null", .flags = CONFIG_NULLABLE)
 #define OPTION_CONSTRAINT(config, field) \
     OPTION(CONSTRAINT, config, field, .fallback = "null", .flags = CONFIG_NULLABLE)
 #define OPTIONS_REGULARIZERS(config)                                                              \
     OPTION_REGULARIZER(config, kernel_regularizer), OPTION_REGULARIZER(config, bias_regularizer), \
-        OPTION_NEUTRAL("activity_regularizer", "null"),                                           \
+        OPTION_REGULARIZER(config, activity_regularizer),                                         \
         OPTION_CONSTRAINT(config, kernel_constraint), OPTION_CONSTRAINT(config, bias_constraint)
 /* Keras's keys of dense layers; convolutions once had them as well. */
 #define OPTIONS_NO_LORA(KIND) \

@@ -1,6 +1,8 @@
 /* keras.layers.pooling: one and two dimensions are the same, as a signal, (steps, channels), is an
    image of height 1. */
+#include "base/memory.h"
 #include "model/layers/layers.h"
+#include <stdlib.h>
 
 /* ---- windows ----------------------------------------------------------------------------- */
 
@@ -154,6 +156,140 @@ static const char *const global2d_samples[] = {
     NULL,
 };
 
+/* ---- so many windows ------------------------------------------------------------------------ */
+
+/* The options of one dimension stand at [1]. */
+typedef struct adaptive_config {
+    int64_t output_size[2];
+} adaptive_config;
+
+static const config_field adaptive1d_fields[] = {
+    OPTION_AS("output_size", SINGLE, adaptive_config, output_size[1], LAYER_SIZES,
+              .flags = CONFIG_REQUIRED),
+    OPTION_CHANNELS_LAST,
+    OPTIONS_END,
+};
+
+static const config_field adaptive2d_fields[] = {
+    OPTION(PAIR, adaptive_config, output_size, LAYER_SIZES, .flags = CONFIG_REQUIRED),
+    OPTION_CHANNELS_LAST,
+    OPTIONS_END,
+};
+
+static cornu_status adaptive_declare(layer *l, layer_call *call)
+{
+    const adaptive_config *c = l->config;
+    shape out = layer_image_of(&call->in[0]);
+    for (int i = 0; i < 2; i++)
+        out.dim[i] = c->output_size[i] == 0 ? 1 : c->output_size[i];
+    call->out = layer_shaped_like(&call->in[0], &out);
+    return CORNU_OK;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* One dimension, of n elements, becomes `out`: window i is of elements floor(i n / out) to
+   ceil((i + 1) n / out) - 1. Every `period` windows they repeat, `step` elements further. */
+typedef struct adaptation {
+    int64_t n, out, repeats, period, step;
+} adaptation;
+
+static adaptation adaptation_of(int64_t n, int64_t out)
+{
+    const int64_t repeats = common_divisor(n, out);
+    return (adaptation){n, out, repeats, out / repeats, n / repeats};
+}
+
+/* Window i of the period and its repetitions, by one pool; *y has an axis of 1 behind theirs. */
+static cornu_status pool_repeated(step_builder *b, tensor_ref x, int axis, const adaptation *a,
+                                  int64_t i, pool_verb *verb, tensor_ref *y)
+{
+    const int64_t begin = i * a->step / a->period;
+    const int64_t size = ((i + 1) * a->step + a->period - 1) / a->period - begin;
+    const int64_t count = (a->repeats - 1) * a->step + size;
+    window2d w = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .groups = 1};
+    w.kernel[axis] = size;
+    w.stride[axis] = a->step;
+    *y = x;
+    if (count < a->n)
+        TRY(emit_slice(b, x, axis + 1, begin, 1, count, y));
+    TRY(verb(b, *y, &w, y));
+    const shape pooled = emit_shape(b, *y);
+    shape apart = {.rank = 4};
+    for (int k = 0; k < 4; k++)
+        apart.dim[k] = k <= axis ? pooled.dim[k] : k == axis + 1 ? 1 : pooled.dim[k - 1];
+    return emit_reshape(b, *y, &apart, y);
+}
+
+/* Rows (axis 0) or columns (1) of an image. */
+static cornu_status adapt(step_builder *b, tensor_ref x, int axis, int64_t out, pool_verb *verb,
+                          tensor_ref *y)
+{
+    shape s = emit_shape(b, x);
+    const adaptation a = adaptation_of(s.dim[axis], out);
+    tensor_ref *parts;
+    cornu_status status = CORNU_OK;
+    TRY(memory_new((size_t)a.period, sizeof *parts, "plan", &parts));
+    for (int64_t i = 0; i < a.period; i++)
+        TRY_GOTO(pool_repeated(b, x, axis, &a, i, verb, &parts[i]));
+    s.dim[axis] = out;
+    TRY_GOTO(emit_concatenate(b, parts, (int)a.period, axis + 2, y));
+    status = emit_reshape(b, *y, &s, y);
+done:
+    free(parts);
+    return status;
+}
+
+static cornu_status adaptive_pool(step_builder *b, tensor_ref x, pool_verb *verb, tensor_ref *y)
+{
+    const shape out = emit_output(b), size = layer_image_of(&out);
+    TRY(layer_as_image(b, x, y));
+    const shape in = emit_shape(b, *y);
+    const adaptation rows = adaptation_of(in.dim[0], size.dim[0]),
+                     columns = adaptation_of(in.dim[1], size.dim[1]);
+    if (rows.period == 1 && columns.period == 1) { /* one pool of both */
+        const window2d w = {.kernel = {rows.step, columns.step},
+                            .stride = {rows.step, columns.step},
+                            .dilation = {1, 1},
+                            .groups = 1};
+        TRY(verb(b, *y, &w, y));
+    } else {
+        TRY(adapt(b, *y, 0, size.dim[0], verb, y));
+        TRY(adapt(b, *y, 1, size.dim[1], verb, y));
+    }
+    return emit_reshape(b, *y, &out, y);
+}
+
+static cornu_status adaptive_max_pooling_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                              tensor_ref *y)
+{
+    (void)l;
+    return adaptive_pool(b, x[0], emit_max_pool, y);
+}
+
+static cornu_status adaptive_average_pooling_emit(const layer *l, step_builder *b,
+                                                  const tensor_ref *x, tensor_ref *y)
+{
+    (void)l;
+    return adaptive_pool(b, x[0], emit_average_pool, y);
+}
+
+static const char *const adaptive1d_samples[] = {
+    "6,3 | {output_size: 2}",
+    "5,2 | {output_size: 3}",
+    NULL,
+};
+
+static const char *const adaptive2d_samples[] = {
+    "6,4,3 | {output_size: 2}",
+    "7,4,2 | {output_size: [3, 2]}",
+    "6,5,2 | {output_size: [4, 7]}",
+    NULL,
+};
+
 /* ---- the rows ---------------------------------------------------------------------------- */
 
 #define POOLING(class_name, stem, dimensions, family, options, emits) \
@@ -178,3 +314,11 @@ POOLING(GlobalAveragePooling1D, "global_average_pooling1d", LAYER_SIGNAL, global
         global_average);
 POOLING(GlobalAveragePooling2D, "global_average_pooling2d", LAYER_IMAGE, global, global2d,
         global_average);
+POOLING(AdaptiveMaxPooling1D, "adaptive_max_pooling1d", LAYER_SIGNAL, adaptive, adaptive1d,
+        adaptive_max);
+POOLING(AdaptiveMaxPooling2D, "adaptive_max_pooling2d", LAYER_IMAGE, adaptive, adaptive2d,
+        adaptive_max);
+POOLING(AdaptiveAveragePooling1D, "adaptive_average_pooling1d", LAYER_SIGNAL, adaptive, adaptive1d,
+        adaptive_average);
+POOLING(AdaptiveAveragePooling2D, "adaptive_average_pooling2d", LAYER_IMAGE, adaptive, adaptive2d,
+        adaptive_average);

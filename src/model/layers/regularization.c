@@ -271,4 +271,27 @@ const layer_kind layer_GaussianDropout = {
     .declare = layer_same_shape,
     .emit = gaussian_dropout_emit,
     .samples = gaussian_dropout_samples,
+/* ActivityRegularization: passes x on, with a penalty on it. */
+static const config_field activity_fields[] = {
+    OPTION(REAL, regularizer, l1, .fallback = "0.0", .maximum = 1e9),
+    OPTION(REAL, regularizer, l2, .fallback = "0.0", .maximum = 1e9),
+};
+
+static cornu_status activity_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                  tensor_ref *y)
+{
+    (void)l, (void)b;
+    return CORNU_OK;
+}
+
+static const char *const activity_samples[] = {"5 | {}", "3,4 | {l1: 0.01, l2: 0.02}", NULL};
+
+const layer_kind layer_ActivityRegularization = {
+    .name = "ActivityRegularization",
+    .base_name = "activity_regularization",
+    .config_size = sizeof(regularizer),
+    .fields = activity_fields,
+    .penalizes = true,
+    .emit = activity_emit,
+    .samples = activity_samples,
 };

@@ -20,6 +20,8 @@ stacks = {
     "signal, strided": [layers.Conv1D(4, 5, strides=2, padding="same", groups=1), layers.AveragePooling1D(3, strides=1, padding="same")],
     "signal, depthwise": [layers.DepthwiseConv1D(3, depth_multiplier=2), layers.SeparableConv1D(4, 3, padding="same")],
     "signal, transposed": [layers.Conv1DTranspose(4, 3, strides=2), layers.Cropping1D((0, 1)), layers.UpSampling1D(2), layers.ZeroPadding1D(2)],
+    "signal, adapted": [layers.AdaptiveMaxPooling1D(5), layers.AdaptiveAveragePooling1D((7,))],
+    "adapted": [layers.AdaptiveAveragePooling2D(4), layers.AdaptiveMaxPooling2D((3, 2)), layers.Conv2D(3, 2)],
     "repeated": [layers.GlobalMaxPooling1D(), layers.RepeatVector(4), layers.Conv1D(3, 2)],
 }
 
@@ -35,4 +37,4 @@ for name, stack in stacks.items():
     results[name] = {"loss": losses, "outputs": np.asarray(model(x)), "weights": model.get_weights()[0],
                      "shapes": [w.shape for w in model.get_weights()], "parameters": model.count_params(),
                      "configuration": [{k: v for k, v in sorted(layer.get_config().items()) if k in ("kernel_size", "strides", "pool_size", "padding",
-                                        "output_padding", "dims", "n", "size", "cropping", "groups", "depth_multiplier")} for layer in stack]}
+                                        "output_padding", "output_size", "dims", "n", "size", "cropping", "groups", "depth_multiplier")} for layer in stack]}
