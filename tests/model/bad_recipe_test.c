@@ -30,8 +30,6 @@ static const struct {
     {MODEL("    - Dnese: {units: 4}\n"),
      "test.yaml:4: model.layers[0]: unknown layer \"Dnese\"; did you mean Dense?|Conv2D"},
     {MODEL("    - ConvLSTM2D: {units: 4}\n"), "unknown layer \"ConvLSTM2D\"; cornu has Activation, "
-                                              "Add, AdditiveAttention, AlphaDropout, Attention, "
-                                              "AutoContrast"},
                                               "ActivityRegularization, AdaptiveAverage"},
     {MODEL("    - MaxPooling2D: {pool_sise: 2}\n"),
      "test.yaml:4: model.layers[0].MaxPooling2D.pool_sise: unknown option; MaxPooling2D takes "

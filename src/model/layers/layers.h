@@ -101,7 +101,6 @@ enum { LAYER_BILINEAR, LAYER_NEAREST };
 /* Keys that Keras writes; only the value without effect is accepted. */
 #define OPTION_CHANNELS_LAST OPTION_NEUTRAL("data_format", "\"channels_last\"|null")
 #define OPTION_NO_BOXES OPTION_TOLERATED("bounding_box_format", "null")
-/* WEIGHT_regularizer and WEIGHT_constraint, which the weight finds by its name. */
 /* WEIGHT_regularizer and WEIGHT_constraint, which the weight finds by its name;
    activity_regularizer: layer_activity. */
 #define OPTION_REGULARIZER(config, field) \

@@ -271,6 +271,8 @@ const layer_kind layer_GaussianDropout = {
     .declare = layer_same_shape,
     .emit = gaussian_dropout_emit,
     .samples = gaussian_dropout_samples,
+};
+
 /* ActivityRegularization: passes x on, with a penalty on it. */
 static const config_field activity_fields[] = {
     OPTION(REAL, regularizer, l1, .fallback = "0.0", .maximum = 1e9),
@@ -280,7 +282,7 @@ static const config_field activity_fields[] = {
 static cornu_status activity_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                   tensor_ref *y)
 {
-    (void)l, (void)b;
+    (void)l, (void)b, (void)x, (void)y;
     return CORNU_OK;
 }
 
