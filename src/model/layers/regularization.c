@@ -282,7 +282,8 @@ static const config_field activity_fields[] = {
 static cornu_status activity_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                   tensor_ref *y)
 {
-    (void)l, (void)b, (void)x, (void)y;
+    (void)l, (void)b;
+    *y = x[0];
     return CORNU_OK;
 }
 
