@@ -90,7 +90,10 @@ static void reshape(onnx_export *e, tensor_ref t)
     const char *sizes = onnx_name(e, to->name, "shape");
     int64_t rank = to->shape.rank;
     int64_t *size = onnx_graph_new_tensor(e->graph, sizes, ONNX_INT64, &rank, 1);
-    for (int i = 1; size && i < rank; i++) /* the first is 0: as it is in x, the batch */
+    /* The first is 0: as it is in x, the batch; or -1, where steps are rows of a larger one. */
+    if (size && to->shape.dim[0] != e->plan->tensors[to->alias].shape.dim[0])
+        size[0] = -1;
+    for (int i = 1; size && i < rank; i++)
         size[i] = to->shape.dim[i];
     onnx_apply(e, "Reshape", x, sizes, onnx_result(e, t, false));
 }
