@@ -26,7 +26,7 @@ processor or an NVIDIA GPU, with the names, defaults and numbers of Keras.\n.\n"
 
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME cornu)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "dataset-fashion-mnist, python3-cornu, libfreetype6, libfontconfig1")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "dataset-fashion-mnist, python3-cornu, libfreetype6, libfontconfig1, ocl-icd-libopencl1")
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "${about}\
 This package has the program.")
 

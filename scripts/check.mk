@@ -3,8 +3,7 @@
 # the others.
 fast := build quiet tests python format scripts
 all := build quiet peers-environment asan plugins tsan tests peers-python asan-python peers-fixtures peers-guides \
-    peers-training bundle python arm64 peers-tensorboard peers-onnx peers-torch packages newer-libraries valgrind format \
-    scripts
+    peers-training bundle python arm64 peers-tensorboard peers-onnx peers-torch packages valgrind format scripts
 slow := build slow-tests mutations interrupts drivers fuzzing all-architectures quickstart wheel
 steps := $(sort $(fast) $(all) $(slow))
 
@@ -15,7 +14,7 @@ slow-steps: $(slow)
 
 # The tests that measure this machine have it for themselves: whatever else there is waits for them.
 quiet: build
-asan tests python valgrind plugins packages bundle arm64 newer-libraries tsan slow-tests mutations interrupts drivers \
+asan tests python valgrind plugins packages bundle arm64 tsan slow-tests mutations interrupts drivers \
     fuzzing all-architectures quickstart wheel: quiet
 peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
     peers-guides: quiet peers-environment

@@ -104,14 +104,13 @@ step_scripts() {
 
 step_plugins() { run_tests build/check -L '^all$'; }
 
-# One training run with all that it may write. oneDNN makes code at run time; valgrind knows instructions up to AVX2.
+# One training run with all that it may write. valgrind has instructions up to AVX2.
 step_valgrind() {
     need valgrind || return
     local folder=$logs/valgrind
     rm -rf "$folder"
     mkdir -p "$folder"
-    ONEDNN_MAX_CPU_ISA=AVX2 DNNL_MAX_CPU_ISA=AVX2 valgrind --quiet --error-exitcode=9 --leak-check=full \
-        --errors-for-leak-kinds=definite --suppressions=scripts/valgrind.supp \
+    valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
         build/check/cornu train tests/fixtures/tiny.yaml --epochs 2 --save "$folder/tiny.safetensors" \
         --log "$folder/tiny.csv" &&
         [ -s "$folder/tiny.safetensors" ] && [ -s "$folder/tiny.csv" ]
@@ -134,8 +133,7 @@ step_asan-python() {
 }
 
 step_tsan() {
-    configure_and_build tsan --target threaded_tests &&
-        TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp" run_tests build/tsan -L threads
+    configure_and_build tsan --target threaded_tests && run_tests build/tsan -L threads
 }
 
 # Debian's packages, of a build of their own (CONTRIBUTING.md, "Packages").
@@ -147,14 +145,6 @@ step_packages() {
 step_arm64() {
     need aarch64-linux-gnu-gcc || return
     scripts/compile_arm64.sh build/check
-}
-
-# The newest oneDNN that Debian has compiles, too.
-step_newer-libraries() {
-    local status=0
-    scripts/newer_libraries.sh build/check || status=$?
-    [ $status != 77 ] || skip "oneDNN's newest package cannot be had here"
-    return $status
 }
 
 # The archive for a machine with a GPU: made, and faults planted into the simulated GPU are found by it.

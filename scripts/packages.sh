@@ -4,7 +4,7 @@
 # What the program is built with and from. libjpeg-dev and the others are real packages on both Debian
 # and Ubuntu. Read by the scripts that source this file.
 # shellcheck disable=SC2034
-BUILD_PACKAGES=(build-essential cmake pkg-config libdnnl-dev libjansson-dev libyaml-dev libzip-dev
+BUILD_PACKAGES=(build-essential cmake pkg-config libjansson-dev libyaml-dev libzip-dev
     libcurl4-openssl-dev libssl-dev libarchive-dev libjpeg-dev libpng-dev libgif-dev libwebp-dev
     libtiff-dev libfreetype-dev libfontconfig-dev libhdf5-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler opencl-headers)
 # shellcheck disable=SC2034

@@ -5,15 +5,15 @@
 # archive cannot be had.
 # Debian's libarchive brings 33 MB of Unicode tables, and its libcurl, which its HDF5 wants, too, 10 MB of protocols and
 # ways to log in. These three are built here, from Debian's sources, with what cornu calls, and linked into the package's
-# library; HDF5 thread-safe, without which cornu refuses to write. The others are those of this machine, oneDNN with its
-# 40 MB, too. MPI's are the machine's on which the wheel is used: all ranks must have that of their launcher.
+# library; HDF5 thread-safe, without which cornu refuses to write. The others are those of this machine. MPI's are the
+# machine's on which the wheel is used: all ranks must have that of their launcher.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/debian.sh
 . scripts/debian.sh
 work=$(mkdir -p "${1:-build/wheel}" && cd "${1:-build/wheel}" && pwd)
 release=bookworm # whose sources these are
-WHEEL_MOST=20000000 INSTALLED_MOST=60000000
+WHEEL_MOST=10000000 INSTALLED_MOST=25000000
 # A make that calls this shares its job slots.
 [ -n "${MAKEFLAGS:-}" ] || export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
 

@@ -12,7 +12,6 @@
 #endif
 #include <jansson.h>
 #include <limits.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <png.h>
 #if CORNU_ONNX || CORNU_TENSORBOARD
 #include <protobuf-c/protobuf-c.h>
@@ -46,12 +45,6 @@ enum { VERSION_ROOM = 64 };
 /* ---- versions that libraries report ----------------------------------------------------- */
 
 typedef void say_version(char out[VERSION_ROOM]);
-
-static void say_onednn(char *out)
-{
-    const dnnl_version_t *v = dnnl_version();
-    snprintf(out, VERSION_ROOM, "%d.%d.%d", v->major, v->minor, v->patch);
-}
 
 static void say_png(char *out)
 {
@@ -141,7 +134,7 @@ static void file_of(void (*function)(void), char path[PATH_MAX])
 {
     Dl_info at, own;
     void *address, *self;
-    void (*here)(void) = (void (*)(void))say_onednn;
+    void (*here)(void) = (void (*)(void))say_png;
     memcpy(&address, &function, sizeof address); /* POSIX gives both the same size */
     memcpy(&self, &here, sizeof self);
     *path = 0;

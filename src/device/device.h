@@ -71,7 +71,7 @@ typedef struct step_results {
 
 /* The kernel that will run an operation, for explain. */
 typedef struct kernel_choice {
-    const char *kernel; /* "cpu/onednn_conv"; "with 12": it runs within the kernel of operation 12,
+    const char *kernel; /* "cpu/indirect"; "with 12": it runs within the kernel of operation 12,
                            counted from 1 (of the next step, if operation 12 comes before it) */
     const char *group;  /* the name of the group that runs as one; NULL: the operation alone */
     char

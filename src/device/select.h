@@ -9,7 +9,7 @@
 
 /* The part of a kernel that selection reads. */
 typedef struct kernel_info {
-    const char *name;   /* "onednn_conv" */
+    const char *name;   /* "indirect" */
     const char *device; /* before the '/' of its full name; NULL: the selecting device's */
     /* The kind of group that it runs, which is there whenever the kernel is asked anything; it is
        given the group's first operation and finds the others by plan_group. GROUP_NONE: it runs a

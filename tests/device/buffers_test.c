@@ -186,7 +186,7 @@ static void nothing_reads_or_writes_what_has_no_memory(void **state)
 static void nor_where_another_kernel_is_preferred(void **state)
 {
     (void)state;
-    static const char *const forced[] = {"2x2",      "first_conv", "first_conv_pool", "onednn_conv",
+    static const char *const forced[] = {"2x2",      "first_conv", "first_conv_pool", "indirect",
                                          "winograd", "vector",     "winograd_pool",   "plain"};
     for (size_t k = 0; k < sizeof forced / sizeof *forced; k++)
         for (int i = 0; i < NETS; i++)

@@ -237,9 +237,8 @@ static void they_have_the_reference_gradients_with_every_instruction_set(void **
 static void fused_kernels_work_beside_others(void **state)
 {
     (void)state;
-    static const char *const forced[] = {"onednn_conv", "first_conv",   "first_conv_pool",
-                                         "2x2",         "nhwc",         "plain",
-                                         "winograd",    "winograd_pool"};
+    static const char *const forced[] = {"indirect", "first_conv", "first_conv_pool", "2x2", "nhwc",
+                                         "plain",    "winograd",   "winograd_pool"};
     int failures = 0;
     for (int i = 0; i < CASES * PATTERNS; i++) {
         const fused_case *c = &cases[i / PATTERNS];

@@ -1,5 +1,5 @@
-/* For LD_PRELOAD: who opens libOpenCL.so.1 gets the shim. (It cannot simply take that name: oneDNN
-   is linked with the real one, which is then in the process already.) */
+/* For LD_PRELOAD: who opens libOpenCL.so.1 gets the shim, even if the real one is in the process
+   already, because another library is linked with it. */
 #include <dlfcn.h>
 #include <string.h>
 

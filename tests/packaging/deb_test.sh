@@ -40,8 +40,8 @@ holds libcornu-dev ./usr/include/cornu/cornu.h ./usr/include/cornu/report.h './u
     './usr/lib/*/cmake/cornu/cornuConfig.cmake'
 holds python3-cornu ./usr/lib/python3/dist-packages/cornu/__init__.py \
     ./usr/lib/python3/dist-packages/cornu/_cornu.abi3.so ./usr/lib/python3/dist-packages/cornu/py.typed
-needs cornu libdnnl2 libc6
-needs libcornu0.2 libdnnl2 libc6
+needs cornu libjansson4 libc6
+needs libcornu0.2 libjansson4 libc6
 needs libcornu-dev libcornu0.2
 needs python3-cornu libcornu0.2 python3 python3-numpy
 

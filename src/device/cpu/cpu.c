@@ -3,7 +3,6 @@
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
 #include <cornu/tables.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +16,12 @@ KERNELS(dense_backward_weights, &cpu_dense_backward_amx, &cpu_dense_backward_wei
         &cpu_dense_backward, &cpu_indirect_dense_backward_weights, &cpu_dense_backward_weights);
 KERNELS(conv2d_forward, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
         &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_depthwise_forward,
-        &cpu_indirect_forward, &cpu_conv_forward);
+        &cpu_indirect_forward);
 KERNELS(conv2d_backward_data, &cpu_winograd_backward_data, &cpu_depthwise_backward_data,
-        &cpu_indirect_backward_data, &cpu_conv_backward_data);
+        &cpu_indirect_backward_data);
 KERNELS(conv2d_backward_weights, &cpu_conv_first_backward_weights, &cpu_winograd_backward_both,
         &cpu_winograd_backward_weights, &cpu_depthwise_backward_weights,
-        &cpu_indirect_backward_weights, &cpu_conv_backward_weights);
+        &cpu_indirect_backward_weights);
 KERNELS(max_pool_forward, &cpu_max_pool_forward_2x2, &cpu_max_pool_forward);
 KERNELS(max_pool_backward, &cpu_conv_first_pool_backward, &cpu_winograd_pool_backward,
         &cpu_max_pool_backward_2x2_fused, &cpu_max_pool_backward_2x2, &cpu_max_pool_backward);
@@ -118,12 +117,10 @@ static void describe(int number, cornu_device_info *info)
     char name[160];
     model_name(name, sizeof name);
     int cores = threads_default();
-    const dnnl_version_t *v = dnnl_version();
     snprintf(info->name, sizeof info->name, "cpu");
     snprintf(info->description, sizeof info->description, "%s, %d core%s, %s", name, cores,
              PLURAL(cores, "", "s"), instruction_set());
-    snprintf(info->libraries, sizeof info->libraries, "oneDNN %d.%d.%d", v->major, v->minor,
-             v->patch);
+    info->libraries[0] = '\0';
     info->reason[0] = '\0';
     info->available = true;
     info->memory_bytes = memory_total();

@@ -12,8 +12,8 @@
    taps, whose pixels of dy are neighbours.
 
    A task of forward and data is a block of positions by some panels of columns. The taps and the
-   depth are divided into parts whose panel of W stays in the first-level cache while all positions
-   of the block pass over it; parts are added in one order. W is packed into panels first.
+   depth are divided into slices whose panel of W stays in the caches while all positions of the
+   block pass over it; slices are added in one order. W is packed into panels first.
 
    A task of weights is a piece of dW's rows and a group of positions, whose sums go into dW, or,
    where there are several groups, into a partial sum for each, added in the groups' order. */
@@ -28,7 +28,7 @@ CPU_ISA_TABLE(indirect_kernels, cpu_indirect);
 
 enum {
     POSITIONS = 120,      /* of a block: a multiple of the tiles' heights */
-    PART = 192 * 64,      /* elements of W that stay in the first-level cache */
+    SLICE = 192 * 64,     /* elements of W; half of it is slower */
     TASKS_ENOUGH = 32,    /* balances up to 16 threads */
     PIECE_ROWS = 64,      /* of dW, */
     PIECE_SIZE = 64 * 96, /* and their elements where there are few columns */
@@ -66,13 +66,13 @@ typedef struct indirect_state {
     int64_t batch, window;  /* window: its taps */
     int64_t from[2], to[2]; /* height and width of the images that are read and computed */
     int64_t from_channels, to_channels;
-    int64_t depth, columns;        /* of a group of channels: of from_channels and to_channels */
-    int64_t step[2], apart[2];     /* pixels from one position to the next in `from`, in `to` */
-    int64_t panel, panels;         /* width of a panel, and panels of a group */
-    int64_t blocks;                /* of positions */
-    int64_t panel_tasks;           /* forward, data: of such a block */
-    int64_t position_groups;       /* weights */
-    int64_t part_taps, part_depth; /* forward, data: of a part; weights: of a piece of dW */
+    int64_t depth, columns;          /* of a group of channels: of from_channels and to_channels */
+    int64_t step[2], apart[2];       /* pixels from one position to the next in `from`, in `to` */
+    int64_t panel, panels;           /* width of a panel, and panels of a group */
+    int64_t blocks;                  /* of positions */
+    int64_t panel_tasks;             /* forward, data: of such a block */
+    int64_t position_groups;         /* weights */
+    int64_t slice_taps, slice_depth; /* forward, data: of a slice; weights: of a piece of dW */
     int64_t sums_floats, worker_floats;
     int phase_count;
     phase *phases;
@@ -170,11 +170,11 @@ static void choose_panels(indirect_state *s)
     s->panels = cpu_divide_up(s->columns, s->panel);
 }
 
-/* Parts of at most `rows` rows of W: of one tap, or some taps with all of their depth. */
-static void choose_parts(indirect_state *s, int64_t rows)
+/* Slices of at most `rows` rows of W: of one tap, or some taps with all of their depth. */
+static void choose_slices(indirect_state *s, int64_t rows)
 {
-    s->part_depth = cpu_divide_up(s->depth, cpu_divide_up(s->depth, rows));
-    s->part_taps = s->part_depth < s->depth ? 1 : cpu_least(s->window, rows / s->depth);
+    s->slice_depth = cpu_divide_up(s->depth, cpu_divide_up(s->depth, rows));
+    s->slice_taps = s->slice_depth < s->depth ? 1 : cpu_least(s->window, rows / s->depth);
 }
 
 /* Columns of a group's panel, and the vectors' floats for them: the last panel may have fewer. */
@@ -202,20 +202,20 @@ static int64_t address_floats(int64_t count)
 
 static void divide_outputs(indirect_state *s, threads *pool, size_t *scratch_bytes)
 {
-    choose_parts(s, PART / s->panel);
+    choose_slices(s, SLICE / s->panel);
     s->panel_tasks = cpu_least(s->w.groups * s->panels, cpu_divide_up(TASKS_ENOUGH, s->blocks));
     s->worker_floats = address_floats((s->window + 1) * POSITIONS);
     cpu_need_scratch(scratch_bytes, packed_floats(s) + threads_count(pool) * s->worker_floats);
 }
 
-static int64_t depth_parts(const indirect_state *s)
+static int64_t depth_slices(const indirect_state *s)
 {
-    return cpu_divide_up(s->depth, s->part_depth);
+    return cpu_divide_up(s->depth, s->slice_depth);
 }
 
 static int64_t piece_count(const indirect_state *s)
 {
-    return s->w.groups * cpu_divide_up(s->window, s->part_taps) * depth_parts(s);
+    return s->w.groups * cpu_divide_up(s->window, s->slice_taps) * depth_slices(s);
 }
 
 /* Rows of x and of dy are copied where they are too far apart for the first-level cache, and dy
@@ -237,13 +237,13 @@ static int64_t dw_floats(const indirect_state *s)
 
 static void divide_weights(indirect_state *s, threads *pool, size_t *scratch_bytes)
 {
-    choose_parts(s, cpu_most(PIECE_ROWS, PIECE_SIZE / s->columns));
+    choose_slices(s, cpu_most(PIECE_ROWS, PIECE_SIZE / s->columns));
     s->sums_floats = dw_floats(s) + cpu_scratch_floats(s->to_channels);
     int64_t groups = cpu_divide_up(TASKS_ENOUGH, piece_count(s));
     groups = cpu_least(groups, PARTIAL_SUMS_BYTES / (int64_t)sizeof(float) / s->sums_floats);
     s->position_groups = cpu_most(1, cpu_least(cpu_least(groups, GROUPS_MOST), s->blocks));
     s->worker_floats = cpu_scratch_floats(address_floats(POSITIONS) +
-                                          POSITIONS * (s->panels * s->panel + s->part_depth));
+                                          POSITIONS * (s->panels * s->panel + s->slice_depth));
     cpu_need_scratch(scratch_bytes,
                      s->position_groups * s->sums_floats + threads_count(pool) * s->worker_floats);
 }
@@ -408,6 +408,14 @@ static void pack_task(void *context, int64_t task, int worker)
     const float *w = r->w + tap * in * filters + group * (s->data ? s->depth : s->columns) +
                      (s->data ? column * filters : column);
     s->k->pack(w, filters, s->data, s->depth, panel_columns(s, panel), panel_width(s, panel), to);
+    const bool data = s->kind == OP_CONV2D_BACKWARD_DATA;
+    const int64_t in = data ? s->columns : s->depth,
+                  filters = data ? s->from_channels : s->to_channels;
+    /* W is [window][in][filters]; of these a group has some. */
+    const float *w = r->w + tap * in * filters + group * (data ? s->depth : s->columns) +
+                     (data ? column * filters : column);
+    s->k->pack(w, filters, data, s->depth, panel_columns(s, panel), panel_width(s, panel),
+               r->packed + task * s->depth * s->panel);
 }
 
 /* The content of a task: positions of a phase, and panels of the groups. */
@@ -430,7 +438,7 @@ static output_block block_of(const indirect_state *s, int64_t task)
     return b;
 }
 
-/* All parts of one panel, over the block's positions. */
+/* All slices of one panel, over the block's positions. */
 static void run_panel(const indirect_run *r, const output_block *b, int64_t panel,
                       const float *const *rows, float *const *to)
 {
@@ -450,11 +458,11 @@ static void run_panel(const indirect_run *r, const output_block *b, int64_t pane
     do {
         p.tap = b->f->tap + tap;
         p.from = rows + tap * POSITIONS;
-        p.taps = cpu_least(s->part_taps, b->f->taps - tap);
+        p.taps = cpu_least(s->slice_taps, b->f->taps - tap);
         tap += p.taps;
-        for (int64_t k = 0; k < s->depth; k += s->part_depth) {
+        for (int64_t k = 0; k < s->depth; k += s->slice_depth) {
             p.at = group * s->depth + k;
-            p.depth = cpu_least(s->part_depth, s->depth - k);
+            p.depth = cpu_least(s->slice_depth, s->depth - k);
             p.panel = packed + k * p.width;
             if (tap == b->f->taps && k + p.depth == s->depth) {
                 p.bias = r->b ? r->b + p.to_at : NULL;
@@ -518,7 +526,7 @@ static cornu_status output_run(const op_run *o)
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-/* Rows of dW that a task sums: some taps of a group of channels, or a part of one tap's depth. */
+/* Rows of dW that a task sums: some taps of a group of channels, or a slice of one tap's depth. */
 typedef struct piece {
     int64_t group, tap, taps, k, depth;
     bool first; /* of its group of channels: it also sums db */
@@ -526,12 +534,12 @@ typedef struct piece {
 
 static piece piece_of(const indirect_state *s, int64_t number)
 {
-    const int64_t parts = depth_parts(s), pieces = piece_count(s) / s->w.groups;
+    const int64_t slices = depth_slices(s), pieces = piece_count(s) / s->w.groups;
     piece c = {.group = number / pieces, .first = number % pieces == 0};
-    c.tap = number % pieces / parts * s->part_taps;
-    c.taps = cpu_least(s->part_taps, s->window - c.tap);
-    c.k = number % parts * s->part_depth;
-    c.depth = cpu_least(s->part_depth, s->depth - c.k);
+    c.tap = number % pieces / slices * s->slice_taps;
+    c.taps = cpu_least(s->slice_taps, s->window - c.tap);
+    c.k = number % slices * s->slice_depth;
+    c.depth = cpu_least(s->slice_depth, s->depth - c.k);
     return c;
 }
 
@@ -539,7 +547,7 @@ static piece piece_of(const indirect_state *s, int64_t number)
 typedef struct weights_block {
     int64_t position, count;
     const float **rows; /* [POSITIONS] */
-    float *x, *dy;      /* copies: [POSITIONS][part_depth], [panels][POSITIONS][panel] */
+    float *x, *dy;      /* copies: [POSITIONS][slice_depth], [panels][POSITIONS][panel] */
     bool add;           /* to earlier blocks' sums */
 } weights_block;
 
@@ -555,7 +563,7 @@ static void copy_dy(const indirect_run *r, const piece *c, const weights_block *
 static void copy_x(const indirect_state *s, const piece *c, const weights_block *b)
 {
     for (int64_t i = 0; i < b->count; i++) {
-        float *copy = b->x + i * s->part_depth;
+        float *copy = b->x + i * s->slice_depth;
         memcpy(copy, b->rows[i] + c->group * s->depth + c->k, (size_t)c->depth * sizeof *copy);
         b->rows[i] = copy;
     }
@@ -681,3 +689,14 @@ const kernel cpu_indirect_dense_backward_weights = {.name = "indirect",
                                                     .release = release,
                                                     .run = weights_run,
                                                     .panels = true};
+/* Hundreds of products are added one after the other. After tanh that rounding error is relative to
+   1, and no longer to the largest sum. */
+const kernel cpu_indirect_forward = {.name = "indirect",
+                                     .prepare = prepare,
+                                     .release = release,
+                                     .run = output_run,
+                                     .tolerance = 1e-5};
+const kernel cpu_indirect_backward_data = {
+    .name = "indirect", .prepare = prepare, .release = release, .run = output_run};
+const kernel cpu_indirect_backward_weights = {
+    .name = "indirect", .prepare = prepare, .release = release, .run = weights_run};
