@@ -92,6 +92,15 @@ static const conv_row conv_rows[] = {
     {2, 17, 19, 3, 20, {7, 7}, {2, 2}, {1, 1}, 1, true, true, ACTIVATION_RELU},
     {2, 19, 16, 4, 7, {3, 3}, {2, 3}, {1, 1}, 1, false, true, ACTIVATION_LINEAR},
     {40, 5, 6, 1, 16, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_ELU},
+    /* any other: a last panel of few columns, rows that are copied, one sample, phases without
+       taps, groups of several panels, blocks that begin within a pixel's samples, a depth in parts
+     */
+    {3, 4, 3, 136, 65, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_ELU},
+    {1, 9, 9, 16, 80, {3, 3}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_TANH},
+    {5, 8, 7, 24, 100, {2, 1}, {3, 2}, {1, 1}, 1, true, true, ACTIVATION_SIGMOID},
+    {9, 6, 6, 12, 160, {3, 3}, {1, 1}, {1, 1}, 2, true, true, ACTIVATION_TANH},
+    {11, 4, 4, 20, 33, {5, 5}, {1, 1}, {1, 1}, 1, true, false, ACTIVATION_LINEAR},
+    {2, 2, 3, 800, 20, {1, 1}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_GELU},
 };
 
 typedef struct pool_row {
