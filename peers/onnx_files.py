@@ -27,9 +27,7 @@ BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5,
 DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
 # Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
 NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis", "LogSoftmax 2,3,5 {axis",
-            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax")
-NOT_WRITTEN = ("GRU ", "LSTM ", "SimpleRNN ")
-NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis", "TimeDistributed ")
+            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax", "TimeDistributed ")
 NOT_WRITTEN = ("GRU", "LSTM", "RNN")  # also within other layers
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}

@@ -161,7 +161,7 @@ static cornu_status find_phases(indirect_state *s)
 /* Panels of equal width, a multiple of a vector's. */
 static void choose_panels(indirect_state *s)
 {
-    if (s->dense && s->weights) { /* a part of a dense layer's panel, or all of it */
+    if (s->dense && s->weights) { /* at most a dense layer's panel */
         s->panel = cpu_least(s->k->panel_most, PANEL_COLUMNS);
     } else {
         s->panels = cpu_divide_up(s->columns, s->k->panel_most);
@@ -404,18 +404,10 @@ static void pack_task(void *context, int64_t task, int worker)
         pack_dense(r, panel, to);
         return;
     }
-    /* W is [window][in][filters]; of these a group has its part. */
+    /* W is [window][in][filters]; of these a group has some. */
     const float *w = r->w + tap * in * filters + group * (s->data ? s->depth : s->columns) +
                      (s->data ? column * filters : column);
     s->k->pack(w, filters, s->data, s->depth, panel_columns(s, panel), panel_width(s, panel), to);
-    const bool data = s->kind == OP_CONV2D_BACKWARD_DATA;
-    const int64_t in = data ? s->columns : s->depth,
-                  filters = data ? s->from_channels : s->to_channels;
-    /* W is [window][in][filters]; of these a group has some. */
-    const float *w = r->w + tap * in * filters + group * (data ? s->depth : s->columns) +
-                     (data ? column * filters : column);
-    s->k->pack(w, filters, data, s->depth, panel_columns(s, panel), panel_width(s, panel),
-               r->packed + task * s->depth * s->panel);
 }
 
 /* The content of a task: positions of a phase, and panels of the groups. */
@@ -670,13 +662,17 @@ static bool dense_accepts(const plan *p, const op *o, const char **why)
     return rows > DENSE_BLOCK_ROWS;
 }
 
-#define INDIRECT_KERNEL(how)                                                   \
-    {                                                                          \
-        .name = "indirect", .prepare = prepare, .release = release, .run = how \
-    }
-const kernel cpu_indirect_forward = INDIRECT_KERNEL(output_run);
-const kernel cpu_indirect_backward_data = INDIRECT_KERNEL(output_run);
-const kernel cpu_indirect_backward_weights = INDIRECT_KERNEL(weights_run);
+/* Hundreds of products are added one after the other. After tanh that rounding error is relative to
+   1, and no longer to the largest sum. */
+const kernel cpu_indirect_forward = {.name = "indirect",
+                                     .prepare = prepare,
+                                     .release = release,
+                                     .run = output_run,
+                                     .tolerance = 1e-5};
+const kernel cpu_indirect_backward_data = {
+    .name = "indirect", .prepare = prepare, .release = release, .run = output_run};
+const kernel cpu_indirect_backward_weights = {
+    .name = "indirect", .prepare = prepare, .release = release, .run = weights_run};
 const kernel cpu_indirect_dense_backward_data = {.name = "indirect",
                                                  .accepts = dense_accepts,
                                                  .prepare = prepare,
@@ -689,14 +685,3 @@ const kernel cpu_indirect_dense_backward_weights = {.name = "indirect",
                                                     .release = release,
                                                     .run = weights_run,
                                                     .panels = true};
-/* Hundreds of products are added one after the other. After tanh that rounding error is relative to
-   1, and no longer to the largest sum. */
-const kernel cpu_indirect_forward = {.name = "indirect",
-                                     .prepare = prepare,
-                                     .release = release,
-                                     .run = output_run,
-                                     .tolerance = 1e-5};
-const kernel cpu_indirect_backward_data = {
-    .name = "indirect", .prepare = prepare, .release = release, .run = output_run};
-const kernel cpu_indirect_backward_weights = {
-    .name = "indirect", .prepare = prepare, .release = release, .run = weights_run};
