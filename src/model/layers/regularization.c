@@ -277,6 +277,7 @@ const layer_kind layer_GaussianDropout = {
 static const config_field activity_fields[] = {
     OPTION(REAL, regularizer, l1, .fallback = "0.0", .maximum = 1e9),
     OPTION(REAL, regularizer, l2, .fallback = "0.0", .maximum = 1e9),
+    OPTIONS_END,
 };
 
 static cornu_status activity_emit(const layer *l, step_builder *b, const tensor_ref *x,
@@ -295,6 +296,7 @@ const layer_kind layer_ActivityRegularization = {
     .config_size = sizeof(regularizer),
     .fields = activity_fields,
     .penalizes = true,
+    .declare = layer_same_shape,
     .emit = activity_emit,
     .samples = activity_samples,
 };

@@ -80,4 +80,4 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
-const kernel cpu_layerwise = {.name = "two passes", .prepare = prepare, .run = run};
+const kernel cpu_layerwise = {.name = "passes", .prepare = prepare, .run = run};

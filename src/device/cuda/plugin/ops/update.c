@@ -328,7 +328,7 @@ static cornu_status enqueue_layerwise(const gpu_op *r)
 }
 
 static const gpu_kernel layerwise = {
-    .name = "two passes", .prepare = prepare_layerwise, .enqueue = enqueue_layerwise};
+    .name = "passes", .prepare = prepare_layerwise, .enqueue = enqueue_layerwise};
 const gpu_kernel *const cuda_layerwise[] = {&layerwise, NULL};
 
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
