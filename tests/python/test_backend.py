@@ -49,8 +49,8 @@ def test_older_imports_find_the_same():
     from cornu.keras.utils.np_utils import to_categorical
     assert Rescaling is keras.layers.Rescaling is keras.layers.experimental.preprocessing.Rescaling
     assert to_categorical is keras.utils.to_categorical is keras.utils.np_utils.to_categorical
-    with pytest.raises(NotImplementedError, match="RandomHue"):
-        keras.layers.experimental.preprocessing.RandomHue
+    with pytest.raises(NotImplementedError, match="RandomPerspective"):
+        keras.layers.experimental.preprocessing.RandomPerspective
     with pytest.raises(NotImplementedError, match="imdb"):
         keras.datasets.imdb
 

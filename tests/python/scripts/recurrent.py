@@ -12,7 +12,7 @@ networks = {
     "simple": [layers.SimpleRNN(9, unroll=True), layers.Dense(3, activation="softmax")],
     "both directions": [layers.Bidirectional(layers.LSTM(5, return_sequences=True)), layers.Bidirectional(
         layers.GRU(3), merge_mode="sum"), layers.Dense(3, activation="softmax")],
-    "cells": [layers.RNN([layers.LSTMCell(4), layers.GRUCell(3)], return_sequences=True), layers.TimeDistributed(layers.Dense(
+    "cells": [layers.RNN(layers.StackedRNNCells([layers.LSTMCell(4), layers.GRUCell(3)]), return_sequences=True), layers.TimeDistributed(layers.Dense(
         4, "relu")), layers.Bidirectional(layers.RNN(layers.SimpleRNNCell(3), go_backwards=False),
                                           backward_layer=layers.LSTM(3, go_backwards=True)), layers.Dense(3, activation="softmax")],
     "regularized": [layers.LSTM(4, kernel_regularizer="l2", recurrent_constraint="max_norm"), layers.Dense(3, activation="softmax")],
