@@ -21,6 +21,7 @@ static const dense_row dense_rows[] = {
     {{1}, 90000, 20, true, ACTIVATION_LINEAR},  {{3}, 9000, 50, true, ACTIVATION_LINEAR},
     {{4}, 30000, 50, true, ACTIVATION_LINEAR},  {{16}, 2000, 3000, true, ACTIVATION_RELU},
     {{1100}, 60, 40, true, ACTIVATION_RELU},    {{1025}, 1100, 3, true, ACTIVATION_LINEAR},
+    {{700}, 28, 177, true, ACTIVATION_TANH},    {{2, 300}, 3, 5, true, ACTIVATION_RELU},
     {{600}, 130, 177, true, ACTIVATION_LINEAR}, {{30, 20}, 65, 48, false, ACTIVATION_LINEAR},
     {{5, 401}, 33, 47, false, ACTIVATION_TANH}, {{2}, 3072, 3000, true, ACTIVATION_RELU},
     {{32}, 256, 100, true, ACTIVATION_SIGMOID}, {{100}, 512, 128, true, ACTIVATION_RELU},

@@ -9,7 +9,7 @@
 /* The kernels of each operation of ops.def: an operation without a row does not compile. */
 #define KERNELS(operation, ...) static const kernel *const operation##_list[] = {__VA_ARGS__, NULL}
 KERNELS(gather_samples, &cpu_gather);
-KERNELS(dense_forward, &cpu_dense_forward_amx, &cpu_dense_forward);
+KERNELS(dense_forward, &cpu_dense_forward_amx, &cpu_indirect_dense_forward, &cpu_dense_forward);
 KERNELS(dense_backward_data, &cpu_dense_backward_data_amx, &cpu_indirect_dense_backward_data,
         &cpu_dense_backward_data);
 KERNELS(dense_backward_weights, &cpu_dense_backward_amx, &cpu_dense_backward_weights_amx,

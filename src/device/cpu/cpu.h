@@ -101,7 +101,7 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_dense_backward_amx, cpu_winograd_backward_both, cpu_winograd_forward,
     cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_winograd_pool_forward,
     cpu_winograd_pool_backward, cpu_depthwise_forward, cpu_depthwise_backward_data,
-    cpu_depthwise_backward_weights, cpu_indirect_dense_backward_data,
+    cpu_depthwise_backward_weights, cpu_indirect_dense_forward, cpu_indirect_dense_backward_data,
     cpu_indirect_dense_backward_weights, cpu_indirect_forward, cpu_indirect_backward_data,
     cpu_indirect_backward_weights, cpu_max_pool_forward_2x2, cpu_max_pool_backward_2x2,
     cpu_max_pool_backward_2x2_fused, cpu_max_pool_forward, cpu_max_pool_backward,

@@ -241,7 +241,7 @@ VEC_INLINE vec vec_abs(vec x)
     return (vec)((vec_mask)x & INT32_MAX);
 }
 
-/* 1 - erf(x) to 4 units in the last place: for a = |x|, exp(-a^2) t p(t) with t = 1 / (1 + 0.4 a),
+/* 1 - erf(x) to 6 units in the last place: for a = |x|, exp(-a^2) t p(t) with t = 1 / (1 + 0.4 a),
    where t p(t) approximates exp(a^2) erfc(a) to 7e-9 (weighted least squares in Chebyshev
    polynomials). a^2 is h^2 + d, h having half of the bits, as the square of a float is rounded. */
 VEC_INLINE vec vec_erfc(vec x)

@@ -72,7 +72,7 @@ struct kernel {
     KERNEL_INFO;
     /* True if it can run this operation; else *why is a short constant text. NULL: always. */
     bool (*accepts)(const plan *p, const op *o, const char **why);
-    /* optional: make what `run` needs (sizes, primitives); *scratch_bytes is raised to what it
+    /* optional: make what `run` needs (sizes, tables); *scratch_bytes is raised to what it
        needs of op_run.scratch. CORNU_UNSUPPORTED: a refusal; the next kernel is asked. */
     cornu_status (*prepare)(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes);

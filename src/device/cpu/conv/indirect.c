@@ -1,8 +1,9 @@
 /* Convolutions of any window, stride, dilation and number of groups, forward and backward, as
    products whose rows are found by address (Dukhan, "The Indirect Convolution Algorithm",
    arXiv:1907.02129): for each tap, a position's row of the product is that pixel of the image, with
-   all of its channels, which the tap reads; outside the image it is a row of zeros. Nothing of the
-   image is copied.
+   all of its channels, which the tap reads; outside the image it is a row of zeros. Gradients of
+   weights copy rows that are far apart; otherwise nothing of the image is copied. Dense layers over
+   many rows are here, too, as images of one pixel.
 
      forward   y[position][filters]   = sum over taps of x[pixel of the tap][depth] W[tap]
      data      dx[position][channels] = sum over taps of dy[pixel of the tap][filters] W[tap]'
@@ -32,6 +33,7 @@ enum {
     TASKS_ENOUGH = 32,    /* balances up to 16 threads */
     PIECE_ROWS = 64,      /* of dW, */
     PIECE_SIZE = 64 * 96, /* and their elements where there are few columns */
+    SHALLOW = 48,         /* inputs of a dense layer whose forward pass is here */
     GROUPS_MOST = 16,     /* of positions */
     STRIDE_MOST =
         128 /* floats: rows further apart fall into too few sets of the first-level cache */
@@ -51,7 +53,8 @@ typedef struct phase_tap {
    when they are divided by the strides. */
 typedef struct phase {
     int64_t first[2], count[2]; /* rows and columns of the output: its first, and how many */
-    int64_t positions, blocks;  /* in all samples */
+    int64_t positions;          /* in all samples */
+    int64_t first_block;        /* blocks of all phases before */
     bool samples_last;          /* a position of all samples comes before the next position */
     int64_t taps;
     int32_t *tap;  /* [taps]: its number in the window */
@@ -70,6 +73,7 @@ typedef struct indirect_state {
     int64_t step[2], apart[2];       /* pixels from one position to the next in `from`, in `to` */
     int64_t panel, panels;           /* width of a panel, and panels of a group */
     int64_t blocks;                  /* of positions */
+    int64_t taps_most, rows_most;    /* of a phase, of a block */
     int64_t panel_tasks;             /* forward, data: of such a block */
     int64_t position_groups;         /* weights */
     int64_t slice_taps, slice_depth; /* forward, data: of a slice; weights: of a piece of dW */
@@ -110,15 +114,17 @@ static void find_taps(indirect_state *s, phase *f, int64_t *used)
 {
     f->tap = s->numbers + *used;
     f->at = s->taps + *used;
-    for (int64_t i = 0; i < s->w.kernel[0]; i++)
+    for (int64_t i = 0; i < s->w.kernel[0]; i++) {
+        phase_tap at;
+        if (!tap_offset(s, 0, f->first[0], i, &at.offset[0]))
+            continue;
         for (int64_t j = 0; j < s->w.kernel[1]; j++) {
-            phase_tap at;
-            if (!tap_offset(s, 0, f->first[0], i, &at.offset[0]) ||
-                !tap_offset(s, 1, f->first[1], j, &at.offset[1]))
+            if (!tap_offset(s, 1, f->first[1], j, &at.offset[1]))
                 continue;
             f->at[f->taps] = at;
             f->tap[f->taps++] = (int32_t)(i * s->w.kernel[1] + j);
         }
+    }
     *used += f->taps;
 }
 
@@ -137,8 +143,8 @@ static double share_inside(const indirect_state *s, const phase *f, int dimensio
 static cornu_status find_phases(indirect_state *s)
 {
     int64_t used = 0;
-    TRY(memory_new((size_t)(s->apart[0] * s->apart[1]), sizeof *s->phases, "convolution",
-                   &s->phases));
+    const int64_t phases = cpu_least(s->apart[0], s->to[0]) * cpu_least(s->apart[1], s->to[1]);
+    TRY(memory_new((size_t)phases, sizeof *s->phases, "convolution", &s->phases));
     TRY(memory_new((size_t)s->window, sizeof *s->taps, "convolution", &s->taps));
     TRY(memory_new((size_t)s->window, sizeof *s->numbers, "convolution", &s->numbers));
     for (int64_t i = 0; i < s->apart[0] && i < s->to[0]; i++)
@@ -149,9 +155,11 @@ static cornu_status find_phases(indirect_state *s)
             for (int d = 0; d < 2; d++)
                 f->count[d] = cpu_divide_up(s->to[d] - f->first[d], s->apart[d]);
             f->positions = s->batch * f->count[0] * f->count[1];
-            f->blocks = cpu_divide_up(f->positions, POSITIONS);
-            s->blocks += f->blocks;
+            f->first_block = s->blocks;
+            s->blocks += cpu_divide_up(f->positions, POSITIONS);
+            s->rows_most = cpu_most(s->rows_most, cpu_least(f->positions, POSITIONS));
             find_taps(s, f, &used);
+            s->taps_most = cpu_most(s->taps_most, f->taps);
             f->samples_last =
                 !s->weights && share_inside(s, f, 0) * share_inside(s, f, 1) < SHARE_INSIDE;
         }
@@ -161,7 +169,7 @@ static cornu_status find_phases(indirect_state *s)
 /* Panels of equal width, a multiple of a vector's. */
 static void choose_panels(indirect_state *s)
 {
-    if (s->dense && s->weights) { /* at most a dense layer's panel */
+    if (s->dense && !s->data) { /* at most a dense layer's panel */
         s->panel = cpu_least(s->k->panel_most, PANEL_COLUMNS);
     } else {
         s->panels = cpu_divide_up(s->columns, s->k->panel_most);
@@ -204,7 +212,7 @@ static void divide_outputs(indirect_state *s, threads *pool, size_t *scratch_byt
 {
     choose_slices(s, SLICE / s->panel);
     s->panel_tasks = cpu_least(s->w.groups * s->panels, cpu_divide_up(TASKS_ENOUGH, s->blocks));
-    s->worker_floats = address_floats((s->window + 1) * POSITIONS);
+    s->worker_floats = address_floats((s->taps_most + 1) * s->rows_most);
     cpu_need_scratch(scratch_bytes, packed_floats(s) + threads_count(pool) * s->worker_floats);
 }
 
@@ -235,6 +243,18 @@ static int64_t dw_floats(const indirect_state *s)
     return cpu_scratch_floats(s->window * s->depth * s->to_channels);
 }
 
+/* Copies of dy's panels that are kept: all for several taps, else one after the other. */
+static int64_t kept_panels(const indirect_state *s)
+{
+    return s->slice_taps > 1 ? s->panels : 1;
+}
+
+/* Of all groups of positions; a single one's sums are dW itself. */
+static int64_t partial_floats(const indirect_state *s)
+{
+    return s->position_groups > 1 ? s->position_groups * s->sums_floats : 0;
+}
+
 static void divide_weights(indirect_state *s, threads *pool, size_t *scratch_bytes)
 {
     choose_slices(s, cpu_most(PIECE_ROWS, PIECE_SIZE / s->columns));
@@ -243,7 +263,7 @@ static void divide_weights(indirect_state *s, threads *pool, size_t *scratch_byt
     groups = cpu_least(groups, PARTIAL_SUMS_BYTES / (int64_t)sizeof(float) / s->sums_floats);
     s->position_groups = cpu_most(1, cpu_least(cpu_least(groups, GROUPS_MOST), s->blocks));
     s->worker_floats = cpu_scratch_floats(address_floats(POSITIONS) +
-                                          POSITIONS * (s->panels * s->panel + s->slice_depth));
+                                          POSITIONS * (kept_panels(s) * s->panel + s->slice_depth));
     cpu_need_scratch(scratch_bytes,
                      s->position_groups * s->sums_floats + threads_count(pool) * s->worker_floats);
 }
@@ -270,7 +290,8 @@ static void set_rows(indirect_state *s, int64_t rows)
 
 static cornu_status fill(indirect_state *s, const plan *p, const op *o)
 {
-    s->dense = o->kind == OP_DENSE_BACKWARD_DATA || o->kind == OP_DENSE_BACKWARD_WEIGHTS;
+    s->dense = o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA ||
+               o->kind == OP_DENSE_BACKWARD_WEIGHTS;
     s->data = o->kind == OP_CONV2D_BACKWARD_DATA || o->kind == OP_DENSE_BACKWARD_DATA;
     s->weights = o->kind == OP_CONV2D_BACKWARD_WEIGHTS || o->kind == OP_DENSE_BACKWARD_WEIGHTS;
     const tensor *from = OP_IN(p, o, 0), *to = s->weights ? OP_IN(p, o, 1) : OP_OUT(p, o, 0);
@@ -378,15 +399,22 @@ static void find_outputs(const indirect_run *r, const phase *f, place at, int64_
 
 /* ---- forward and data ---------------------------------------------------------------------- */
 
-/* Columns of W' from a dense layer's panels: rows of W by all of its units. */
+/* A panel of a dense layer's W, from that layer's panels; for data, of W'. */
 static void pack_dense(const indirect_run *r, int64_t panel, float *to)
 {
     const indirect_state *s = r->s;
     const dense_size d = dense_size_from(s->batch, s->to_channels, s->from_channels);
-    const int64_t width = panel_width(s, panel);
+    const int64_t width = panel_width(s, panel), column = panel * s->panel;
+    if (!s->data) {
+        const dense_size w = dense_size_from(s->batch, s->from_channels, s->to_channels);
+        const int64_t p = column / PANEL_COLUMNS;
+        s->k->pack(r->w + dense_offset(&w, p, 0) + column % PANEL_COLUMNS, dense_width(&w, p),
+                   false, s->depth, panel_columns(s, panel), width, to);
+        return;
+    }
     for (int64_t p = 0; p < d.panels; p++, to += PANEL_COLUMNS * width)
-        s->k->pack(r->w + dense_offset(&d, p, panel * s->panel), dense_width(&d, p), true,
-                   dense_width(&d, p), panel_columns(s, panel), width, to);
+        s->k->pack(r->w + dense_offset(&d, p, column), dense_width(&d, p), true, dense_width(&d, p),
+                   panel_columns(s, panel), width, to);
 }
 
 /* Number `task` of groups * panels * window: one tap's panel of W. */
@@ -418,11 +446,17 @@ typedef struct output_block {
 
 static output_block block_of(const indirect_state *s, int64_t task)
 {
-    int64_t block = task / s->panel_tasks, end;
-    output_block b = {.f = s->phases};
-    for (; block >= b.f->blocks; b.f++)
-        block -= b.f->blocks;
-    cpu_task_range(b.f->positions, POSITIONS, block, &b.position, &end);
+    const int64_t block = task / s->panel_tasks;
+    int64_t low = 0, high = s->phase_count, end;
+    while (high - low > 1) { /* the phase that has the block */
+        const int64_t middle = (low + high) / 2;
+        if (s->phases[middle].first_block <= block)
+            low = middle;
+        else
+            high = middle;
+    }
+    output_block b = {.f = &s->phases[low]};
+    cpu_task_range(b.f->positions, POSITIONS, block - b.f->first_block, &b.position, &end);
     b.count = end - b.position;
     threads_range(s->w.groups * s->panels, s->panel_tasks, task % s->panel_tasks, 1, &b.panel,
                   &end);
@@ -438,7 +472,7 @@ static void run_panel(const indirect_run *r, const output_block *b, int64_t pane
     const int64_t group = panel / s->panels, number = panel % s->panels;
     const int64_t tap_floats = s->depth * s->panel;
     const float *packed = r->packed + panel * s->window * tap_floats;
-    indirect_product p = {.from_stride = POSITIONS,
+    indirect_product p = {.from_stride = s->rows_most,
                           .outside = s->zeros,
                           .rows = b->count,
                           .tap_stride = tap_floats,
@@ -449,7 +483,7 @@ static void run_panel(const indirect_run *r, const output_block *b, int64_t pane
     int64_t tap = 0;
     do {
         p.tap = b->f->tap + tap;
-        p.from = rows + tap * POSITIONS;
+        p.from = rows + tap * s->rows_most;
         p.taps = cpu_least(s->slice_taps, b->f->taps - tap);
         tap += p.taps;
         for (int64_t k = 0; k < s->depth; k += s->slice_depth) {
@@ -490,9 +524,9 @@ static void output_task(void *context, int64_t task, int worker)
     const output_block b = block_of(s, task);
     const place first = place_of(s, b.f, b.position);
     const float **rows = (const float **)(void *)(r->workers + worker * s->worker_floats);
-    float **to = (float **)(void *)(rows + s->window * POSITIONS);
+    float **to = (float **)(void *)(rows + s->taps_most * s->rows_most);
     for (int64_t t = 0; t < b.f->taps; t++)
-        find_rows(r, b.f, &b.f->at[t], first, b.count, rows + t * POSITIONS);
+        find_rows(r, b.f, &b.f->at[t], first, b.count, rows + t * s->rows_most);
     find_outputs(r, b.f, first, b.count, to);
     for (int64_t panel = b.panel; panel < b.panel + b.panels; panel++)
         run_panel(r, &b, panel, rows, to);
@@ -502,12 +536,14 @@ static void output_task(void *context, int64_t task, int worker)
 static cornu_status output_run(const op_run *o)
 {
     const indirect_state *s = o->state;
-    const bool forward = o->op->kind == OP_CONV2D_FORWARD;
+    const op_attributes *a = &o->op->a;
     indirect_run r = {.s = s,
                       .from = o->in[0],
                       .w = o->in[1],
-                      .b = forward ? o->in[2] : NULL,
-                      .act = forward ? o->op->a.conv.act : (activation){.kind = ACTIVATION_LINEAR},
+                      .b = s->data ? NULL : o->in[2],
+                      .act = s->data    ? (activation){.kind = ACTIVATION_LINEAR}
+                             : s->dense ? a->dense.act
+                                        : a->conv.act,
                       .to = o->out[0],
                       .packed = o->scratch};
     r.workers = r.packed + packed_floats(s);
@@ -539,17 +575,21 @@ static piece piece_of(const indirect_state *s, int64_t number)
 typedef struct weights_block {
     int64_t position, count;
     const float **rows; /* [POSITIONS] */
-    float *x, *dy;      /* copies: [POSITIONS][slice_depth], [panels][POSITIONS][panel] */
+    float *x, *dy;      /* copies: [POSITIONS][slice_depth], [kept_panels][POSITIONS][panel] */
     bool add;           /* to earlier blocks' sums */
 } weights_block;
 
-static void copy_dy(const indirect_run *r, const piece *c, const weights_block *b)
+/* The copy of a panel of dy, which is made for the piece's first tap. */
+static const float *copy_dy(const indirect_run *r, const piece *c, const weights_block *b,
+                            int64_t tap, int64_t panel)
 {
     const indirect_state *s = r->s;
-    const float *dy = r->dy + b->position * s->to_channels + c->group * s->columns;
-    for (int64_t panel = 0; panel < s->panels; panel++)
-        s->k->pack(dy + panel * s->panel, s->to_channels, false, b->count, panel_columns(s, panel),
-                   panel_width(s, panel), b->dy + panel * POSITIONS * s->panel);
+    float *copy = b->dy + panel % kept_panels(s) * POSITIONS * s->panel;
+    const int64_t column = c->group * s->columns + panel * s->panel;
+    if (tap == c->tap)
+        s->k->pack(r->dy + b->position * s->to_channels + column, s->to_channels, false, b->count,
+                   panel_columns(s, panel), panel_width(s, panel), copy);
+    return copy;
 }
 
 static void copy_x(const indirect_state *s, const piece *c, const weights_block *b)
@@ -583,8 +623,6 @@ static void add_block(const indirect_run *r, const piece *c, const weights_block
                            .depth = c->depth,
                            .dw_stride = s->to_channels,
                            .add = b->add};
-    if (copies_dy(s))
-        copy_dy(r, c, b);
     for (int64_t tap = c->tap; tap < c->tap + c->taps; tap++) {
         find_rows(r, all, &all->at[tap], first, b->count, b->rows);
         if (copies_x(s))
@@ -594,7 +632,7 @@ static void add_block(const indirect_run *r, const piece *c, const weights_block
             g.columns = panel_columns(s, panel);
             g.width = panel_width(s, panel);
             g.dy_stride = copies_dy(s) ? g.width : s->to_channels;
-            g.dy = copies_dy(s) ? b->dy + panel * POSITIONS * s->panel
+            g.dy = copies_dy(s) ? copy_dy(r, c, b, tap, panel)
                                 : r->dy + b->position * s->to_channels + column;
             g.dw = dw + (tap * s->depth + c->k) * s->to_channels + column;
             if (s->dense)
@@ -618,7 +656,7 @@ static void weights_task(void *context, int64_t task, int worker)
     weights_block b = {.rows = (const float **)(void *)memory};
     int64_t end;
     b.dy = memory + address_floats(POSITIONS);
-    b.x = b.dy + POSITIONS * s->panels * s->panel;
+    b.x = b.dy + POSITIONS * kept_panels(s) * s->panel;
     if (db && c.first)
         memset(db + channels, 0, (size_t)s->columns * sizeof *db);
     threads_range(s->blocks, s->position_groups, group, 1, &b.position, &end);
@@ -642,7 +680,7 @@ static cornu_status weights_run(const op_run *o)
                       .to = o->out[0],
                       .db = o->out[1],
                       .packed = o->scratch};
-    r.workers = r.packed + s->position_groups * s->sums_floats;
+    r.workers = r.packed + partial_floats(s);
     threads_run(o->pool, piece_count(s) * s->position_groups, weights_task, &r);
     if (s->position_groups == 1)
         return CORNU_OK;
@@ -654,6 +692,15 @@ static cornu_status weights_run(const op_run *o)
     return CORNU_OK;
 }
 
+/* Deeper products are as fast in dense_forward.c. */
+static bool shallow_accepts(const plan *p, const op *o, const char **why)
+{
+    int64_t rows, in;
+    tensor_matrix(OP_IN(p, o, 0), &rows, &in);
+    *why = rows > DENSE_BLOCK_ROWS ? "more than 48 inputs" : "at most 512 rows";
+    return rows > DENSE_BLOCK_ROWS && in <= SHALLOW;
+}
+
 static bool dense_accepts(const plan *p, const op *o, const char **why)
 {
     int64_t rows, columns;
@@ -663,16 +710,29 @@ static bool dense_accepts(const plan *p, const op *o, const char **why)
 }
 
 /* Hundreds of products are added one after the other. After tanh that rounding error is relative to
-   1, and no longer to the largest sum. */
+   1, and no longer to the largest sum. The gradients have the operations' own tolerances: a NaN
+   times a zero outside the image is a NaN. */
 const kernel cpu_indirect_forward = {.name = "indirect",
                                      .prepare = prepare,
                                      .release = release,
                                      .run = output_run,
                                      .tolerance = 1e-5};
-const kernel cpu_indirect_backward_data = {
-    .name = "indirect", .prepare = prepare, .release = release, .run = output_run};
-const kernel cpu_indirect_backward_weights = {
-    .name = "indirect", .prepare = prepare, .release = release, .run = weights_run};
+const kernel cpu_indirect_backward_data = {.name = "indirect",
+                                           .prepare = prepare,
+                                           .release = release,
+                                           .run = output_run,
+                                           .tolerance = 5e-6};
+const kernel cpu_indirect_backward_weights = {.name = "indirect",
+                                              .prepare = prepare,
+                                              .release = release,
+                                              .run = weights_run,
+                                              .tolerance = 2e-5};
+const kernel cpu_indirect_dense_forward = {.name = "indirect",
+                                           .accepts = shallow_accepts,
+                                           .prepare = prepare,
+                                           .release = release,
+                                           .run = output_run,
+                                           .panels = true};
 const kernel cpu_indirect_dense_backward_data = {.name = "indirect",
                                                  .accepts = dense_accepts,
                                                  .prepare = prepare,

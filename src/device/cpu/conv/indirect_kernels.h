@@ -5,9 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Maximum width of a panel of columns: four AVX-512 vectors. */
-enum { INDIRECT_PANEL_MOST = 64 };
-
 /* to[row][columns] = the sum over taps and depth of from[tap][row][at + k] panel[tap][k][columns],
    or added to the content of `to`. */
 typedef struct indirect_product {

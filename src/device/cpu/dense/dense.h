@@ -5,6 +5,7 @@
      dense_deferred.c       updates of W that the next step's forward pass applies
      dense_kernels.[ch]     microkernels fprop, dgrad, wgrad on blocks in cache, by vectors
      dense_kernels_amx.c    the same by AMX
+   Gradients over more than DENSE_BLOCK_ROWS rows are conv/indirect.c's, where there is no AMX.
 
    W [in][units] is stored as consecutive panels of 48 columns; the last one may be narrower. The
    loops, from the outermost in: tasks; blocks of `depth` rows of W by one panel, which stay in the
