@@ -190,9 +190,11 @@ cornu_status layer_read_options(layer *l, const doc *at, const doc *options, lay
 /* Inner layers are trained where the layers around them are. */
 static json_t *inner_to_json(const layer *l, bool trainable)
 {
-    json_t *config =
-        json_pack("{s:s, s:s, s:b}", "name", l->name, "dtype", "float32", "trainable", trainable);
-    if (!config || layer_write_options(l, config) != CORNU_OK) {
+    json_t *config = json_pack("{s:s, s:s}", "name", l->name, "dtype", "float32");
+    if (!config ||
+        (!l->kind->without_trainable &&
+         json_object_set_new(config, "trainable", json_boolean(trainable)) != 0) ||
+        layer_write_options(l, config) != CORNU_OK) {
         json_decref(config);
         return NULL;
     }

@@ -52,6 +52,14 @@ static void keep_values(cornu_model *m, variable *old, int count)
     }
 }
 
+/* Averages of weights, which begin as the weights where training has begun without them. */
+static bool begins_as_weight(const cornu_model *m, const variable *v)
+{
+    return m->training.position.iterations > 0 &&
+           (v->slot == OPTIMIZER_AVERAGE ||
+            (v->slot == 0 && m->optimizer.id == OPTIMIZER_SCHEDULE_FREE_ADAMW));
+}
+
 /* Give start values to the slots that have none. A start value of 0 needs no write. */
 static cornu_status start_values(cornu_model *m)
 {
@@ -61,7 +69,9 @@ static cornu_status start_values(cornu_model *m)
         if (v->value)
             continue;
         TRY(memory_new_aligned((size_t)v->count * sizeof(float), v->name, &v->value));
-        if (v->initializer.kind != INITIALIZER_ZEROS)
+        if (begins_as_weight(m, v))
+            memcpy(v->value, m->variables[v->of].value, (size_t)v->count * sizeof(float));
+        else if (v->initializer.kind != INITIALIZER_ZEROS)
             TRY(initializer_fill(&v->initializer, &v->shape, &unused, v->value));
     }
     return CORNU_OK;

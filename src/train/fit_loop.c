@@ -460,14 +460,21 @@ static void begin_progress(fit_run *run)
     o->on_epoch_begin(o->user, &progress);
 }
 
-/* What callbacks did for the validation is undone also where it was stopped. */
+/* What callbacks did for the validation is undone also where it was stopped, or failed. */
 static cornu_status validate(fit_run *run)
 {
     TRY(callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_BEGIN, &run->state));
     cornu_status status =
         session_evaluate(run->state.session, &run->validation, &run->validation_scores);
-    if (status == CORNU_OK || status == CORNU_STOPPED)
+    if (status == CORNU_OK || status == CORNU_STOPPED) {
         TRY(callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_END, &run->state));
+        return status;
+    }
+    char *why = NULL; /* the first error is told */
+    TRY(memory_copy_string(cornu_last_error(), &why));
+    (void)callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_END, &run->state);
+    status = status_fail(status, "%s", why);
+    free(why);
     return status;
 }
 
@@ -542,7 +549,8 @@ cornu_status fit_loop(fit_run *run)
         went_on = true;
     }
     run->state.changed = false;
-    TRY(take_averages(run));
+    if (went_on)
+        TRY(take_averages(run));
     if (went_on)
         TRY(callbacks_run(run->state.callbacks, CALLBACK_FIT_END, &run->state));
     if (!run->saved || run->state.changed)

@@ -478,8 +478,11 @@ int op_outputs_compare(const op_case *c, const char *kernel, double tolerance,
     }
     const double *f = found->results.metrics, *e = expected->results.metrics;
     double loss = fabs(found->results.loss - expected->results.loss);
-    /* a device without doubles keeps a sum as two floats; a loss's terms are floats on GPUs */
-    bool is_loss = c->kind == OP_METRIC && c->a.metric.of_loss;
+    /* a device without doubles keeps a sum as two floats; a loss's or a correlation's terms are
+       floats on GPUs */
+    bool is_loss = c->kind == OP_METRIC &&
+                   (c->a.metric.of_loss || c->a.metric.sum == SUM_CONCORDANCE_CORRELATION ||
+                    c->a.metric.sum == SUM_PEARSON_CORRELATION);
     double most = is_loss ? tolerance : 0x1p-40;
     if (loss > tolerance * fabs(expected->results.loss) ||
         !(fabs(f[1] - e[1]) <= most * fabs(e[1]))) {

@@ -13,7 +13,7 @@ from .initializers import draw_seed
 _OF_IMAGES = ("Solarization",)
 _NOT_RANDOM = ("AutoContrast", "CenterCrop", "Resizing")
 _DROPS = ("AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "SpatialDropout1D", "SpatialDropout2D")
-_WITH_DROPOUT = ("Attention", "GRU", "LSTM", "MultiHeadAttention", "SimpleRNN")
+_WITH_DROPOUT = ("AdditiveAttention", "Attention", "GRU", "GRUCell", "LSTM", "LSTMCell", "MultiHeadAttention", "SimpleRNN", "SimpleRNNCell")
 NONE, IMAGES, ALL = range(3)  # cornu_draws
 
 
@@ -40,9 +40,14 @@ def differs_in_training(layer) -> bool:
     return _normalizes(layer) or _drops(layer) or changes_images(layer._row["class_name"])
 
 
+def layers_of(operation) -> list:
+    """All layers of a layer or model, and those that are options of others."""
+    return [layer for owner in operation._owners() for layer in (owner, *owner._inner_layers())]
+
+
 def draws_of(operation, training) -> int:
     """Which layers of a layer or model draw in a call on arrays."""
-    layers = operation._owners()
+    layers = layers_of(operation)
     normalized = [layer.name for layer in layers if _normalizes(layer) and layer.trainable]
     if training and normalized:
         raise NotImplementedError(f"{operation.name}: called on arrays with training=True is not in cornu: {normalized[0]} takes its "
@@ -57,7 +62,7 @@ class Stream:
     """The random numbers of one layer's or model's calls: each call draws others, the same from the same seed."""
 
     def __init__(self, operation):
-        seeds = [layer._config.get("seed") for layer in operation._owners()]
+        seeds = [layer._config.get("seed") for layer in layers_of(operation)]
         given = [seed for seed in seeds if seed is not None]
         self._seed = zlib.crc32(repr(seeds).encode()) if given else draw_seed()
         self._calls = itertools.count()

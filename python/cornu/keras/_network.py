@@ -279,6 +279,11 @@ class Network:
         self._told = now
 
     def _flags(self) -> list[bool]:
+        for layer in self._owners():
+            for inner in layer._inner_layers():
+                if layer._trainable and not inner._trainable:
+                    raise NotImplementedError(f"{inner.name}.trainable: found False of a layer within {layer.name}; expected it of "
+                                              f"{layer.name} itself")
         return [layer._trainable for layer in (*self._inner, *self._owners())]
 
     @property

@@ -42,6 +42,7 @@ class OwnWeight:
         if self._product is not None:
             raise self._fail("a second product")
         self._dense = Dense(self.shape[1], use_bias=False, name=self.name, **self._as("kernel"))
+        self._dense._shown_paths = {"kernel": self.path}
         self._input, self._product = x, self._dense(x)
         return self._product
 
@@ -53,6 +54,7 @@ class OwnWeight:
 
         self._without = self._dense
         self._dense = bias._dense = Dense(self.shape[1], name=f"{self.name}_{bias.name}", **self._as("kernel"), **bias._as("bias"))
+        self._dense._shown_paths = {"kernel": self.path, "bias": bias.path}
         bias._part, bias._product = "bias", self._product
         return self._dense(self._input)
 

@@ -38,8 +38,14 @@ class TestRun:
 
     def start(self, work):
         self._all("begin", {})
-        self._all("batch_begin", 0, {})
-        result = work()
+        try:
+            self._all("batch_begin", 0, {})
+            result = work()
+        except BaseException:  # weights that were swapped are swapped back
+            for callback in self.callbacks:
+                if isinstance(callback, callbacks_module.SwapEMAWeights):
+                    getattr(callback, f"on_{self.kind}_end")({})
+            raise
         self._all("end", {})
         return result
 

@@ -391,7 +391,7 @@ class Layer(OwnLayer, Configured):
 
 def check_training(operation, training) -> None:
     """The layers that compute otherwise in training do so in fit alone; training=False changes nothing there in Keras, either."""
-    differing = [layer.name for layer in operation._owners() if _eager.differs_in_training(layer)]
+    differing = [layer.name for layer in _eager.layers_of(operation) if _eager.differs_in_training(layer)]
     if training and differing:
         raise NotImplementedError(f"{operation.name}: called with training={training!r} is not in cornu: {differing[0]} trains "
                                   f"in fit, and nowhere else; expected a call without it")

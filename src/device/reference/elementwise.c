@@ -89,7 +89,7 @@ cornu_status reference_dropout(const op_run *r)
 
 cornu_status reference_draw(const op_run *r)
 {
-    for (int64_t i = 0; i < r->plan->batch; i++)
+    for (int64_t i = 0; i < OP_OUT(r->plan, r->op, 0)->shape.dim[0]; i++)
         draw_sample(r, i);
     return CORNU_OK;
 }

@@ -528,8 +528,9 @@ static const config_field time_distributed_fields[] = {
    each other: statistics of a batch, and one draw for a sample. */
 static cornu_status check_steps(const layer *inner)
 {
-    if (strcmp(inner->kind->name, "BatchNormalization") != 0 &&
-        strncmp(inner->kind->name, "Random", 6) != 0)
+    /* Gaussian noise is drawn for samples, of which a step is none. */
+    if (strcmp(inner->kind->name, "BatchNormalization") != 0 && !inner->kind->changes_images &&
+        strncmp(inner->kind->name, "Gaussian", 8) != 0)
         return CORNU_OK;
     return status_fail(CORNU_UNSUPPORTED,
                        "found %s; expected a layer that computes a step from that step alone",

@@ -112,7 +112,11 @@ class Optimizer(Configured):
         paths, pattern = self._excluded
         before = f"{model.name}/" if type(model).__name__ == "Sequential" else ""
         names = [name for name, *_ in handle.weights()] if paths or pattern else []
-        return [f"^{name}$" for name in names if name in paths or pattern and pattern.search(f"{before}{name}:0")]
+        own = {f"{model._paths[layer]}/{part}": path for layer in model._owners()
+               for part, path in layer.__dict__.get("_shown_paths", {}).items()}
+        shown = [(name, own.get(name, name)) for name in names]
+        return [f"^{name}$" for name, path in shown
+                if {name, path} & set(paths) or pattern and pattern.search(f"{before}{path}:0")]
 
     @property
     def name(self) -> str:
