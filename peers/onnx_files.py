@@ -28,7 +28,7 @@ DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation:
 # Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
 NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis", "LogSoftmax 2,3,5 {axis",
             "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax", "TimeDistributed ")
-NOT_WRITTEN = ("GRU", "LSTM", "RNN")  # also within other layers
+NOT_WRITTEN = ("GRU", "LSTM", "RNN", "Resizing", "bilinear", "{height: 6, width: 3}")  # also within other layers
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}
 
@@ -56,6 +56,7 @@ def samples() -> list[tuple[str, str, str]]:
         rows += [(kind, f".samples = {table}_samples")
                  for kind, table in re.findall(r"^POOLING\((\w+), \"\w+\", \w+, \w+, (\w+),", text, re.MULTILINE)]
         rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r'^BORDER\((\w+), (\w+),', text, re.MULTILINE)]
+        rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r"^COLORS_LAYER\((\w+), (\w+),", text, re.MULTILINE)]
         rows += [(kind, f".samples = {table}_samples") for kind, table in re.findall(r"^UP_SAMPLING\((\w+), (\w+),", text, re.MULTILINE)]
         for kind, row in rows:
             table = re.search(r"\.samples = (\w+)", row)
@@ -133,7 +134,7 @@ def compare_layers(folder: str) -> None:
         rows.append((f"{kind} {shape} {options}", shape, f"{before}{{{kind}: {own}}}"))
     cells = {"GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"}
     layers = {row["class_name"] for row in TABLES["layers"]} - {"InputLayer"} - cells
-    assert {row[0].split()[0] for row in rows} == layers, layers
+    assert {row[0].split()[0] for row in rows} == layers, {row[0].split()[0] for row in rows} ^ layers
     for name, shape, layers in rows + others():
         if any(word in name for word in NOT_WRITTEN):
             continue
