@@ -20,15 +20,6 @@ static cornu_status check(const cornu_model *m, const char *caller)
     return CORNU_OK;
 }
 
-/* The weight's average; -1: none. */
-static int average_of(const cornu_model *m, int weight)
-{
-    for (int i = m->weight_count; i < m->variable_count; i++)
-        if (m->variables[i].of == weight && m->variables[i].slot == OPTIMIZER_AVERAGE)
-            return i;
-    return -1;
-}
-
 static cornu_status pull(const cornu_model *m, int index)
 {
     return m->live ? m->live->pull(m->live->context, index, index + 1) : CORNU_OK;
@@ -53,7 +44,7 @@ static cornu_status each(cornu_model *m,
                          cornu_status (*apply)(cornu_model *m, int weight, int average))
 {
     for (int i = 0; i < m->weight_count; i++) {
-        const int average = average_of(m, i);
+        const int average = model_slot(m, i, OPTIMIZER_AVERAGE);
         if (average < 0)
             continue;
         TRY(pull(m, i));

@@ -66,6 +66,8 @@ cornu_status model_start_best_weights(cornu_model *m);
 int model_slot_order(const cornu_model *m, int *order);
 /* The one after number `before` (-1: the first); -1: none. */
 int model_next_slot(const cornu_model *m, int before);
+/* The variable that is this slot of a weight; -1: none. */
+int model_slot(const cornu_model *m, int weight, int slot);
 /* The averages of trained weights become the weights themselves. */
 cornu_status model_keep_as_averages(cornu_model *m);
 variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */

@@ -119,6 +119,14 @@ int model_next_slot(const cornu_model *m, int before)
     return -1;
 }
 
+int model_slot(const cornu_model *m, int weight, int slot)
+{
+    for (int i = m->weight_count; i < m->variable_count; i++)
+        if (m->variables[i].of == weight && m->variables[i].slot == slot)
+            return i;
+    return -1;
+}
+
 int model_slot_order(const cornu_model *m, int *order)
 {
     int count = 0;

@@ -52,12 +52,7 @@ void divided_updates_close(divided_updates *d)
 /* The number of the variable's slot, or (slot < 0) its own; -1: it has no such slot. */
 static int find_slot(const cornu_model *m, int number, int slot)
 {
-    if (slot < 0)
-        return number;
-    for (int i = m->weight_count; i < m->variable_count; i++)
-        if (m->variables[i].is_slot && m->variables[i].of == number && m->variables[i].slot == slot)
-            return i;
-    return -1;
+    return slot < 0 ? number : model_slot(m, number, slot);
 }
 
 /* Join the optimizer's slots of this number (or the weights) into one block; *block stays NULL

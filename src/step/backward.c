@@ -416,15 +416,6 @@ static bool updates_wait(const cornu_model *m)
     return optimizer_clips_by_norm(&m->optimizer) || m->optimizer.gradient_accumulation_steps > 0;
 }
 
-/* The variable that is this slot of a weight; -1: none. */
-static int slot_of(const cornu_model *m, int number, int slot)
-{
-    for (int i = m->weight_count; i < m->variable_count; i++)
-        if (m->variables[i].is_slot && m->variables[i].of == number && m->variables[i].slot == slot)
-            return i;
-    return -1;
-}
-
 /* The norms by which a step's updates clip. */
 typedef struct norms {
     tensor_ref sums; /* sums of squares, one per variable with a gradient; or NO_TENSOR */
@@ -438,7 +429,7 @@ static op update_of(const step_builder *b, int number)
     op o = op_new(OP_UPDATE);
     o.in[0] = o.out[0] = number;
     for (int i = 0; i < OPTIMIZER_SLOTS_MAX; i++) {
-        const int slot = slot_of(m, number, i);
+        const int slot = model_slot(m, number, i);
         if (slot >= 0)
             o.in[2 + i] = o.out[1 + i] = slot;
     }
@@ -525,7 +516,7 @@ static cornu_status build_accumulation(step_builder *b)
             continue;
         op o = op_new(OP_ACCUMULATE);
         o.in[0] = o.out[0] = b->notes[i].gradient;
-        o.in[1] = o.out[1] = slot_of(m, i, OPTIMIZER_ACCUMULATOR);
+        o.in[1] = o.out[1] = model_slot(m, i, OPTIMIZER_ACCUMULATOR);
         o.a.accumulate = m->optimizer.gradient_accumulation_steps;
         TRY(builder_add(b, &o, m->variables[i].name));
     }
@@ -553,8 +544,8 @@ static cornu_status build_layerwise(step_builder *b)
             continue;
         op o = op_new(OP_LAYERWISE);
         o.in[0] = o.out[0] = i;
-        o.in[1] = slot_of(m, i, 0);
-        o.in[2] = slot_of(m, i, 1);
+        o.in[1] = model_slot(m, i, 0);
+        o.in[2] = model_slot(m, i, 1);
         o.a.update.optimizer = m->optimizer;
         TRY(builder_add(b, &o, m->variables[i].name));
     }
@@ -567,7 +558,7 @@ static cornu_status build_averages(step_builder *b)
 {
     const cornu_model *m = b->plan->model;
     for (int i = 0; i < m->weight_count && b->plan->scope != SCOPE_GRADIENTS; i++) {
-        const int average = slot_of(m, i, OPTIMIZER_AVERAGE);
+        const int average = model_slot(m, i, OPTIMIZER_AVERAGE);
         if (average < 0)
             continue;
         op o = op_new(OP_AVERAGE);

@@ -466,16 +466,12 @@ static cornu_status validate(fit_run *run)
     TRY(callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_BEGIN, &run->state));
     cornu_status status =
         session_evaluate(run->state.session, &run->validation, &run->validation_scores);
-    if (status == CORNU_OK || status == CORNU_STOPPED) {
-        TRY(callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_END, &run->state));
-        return status;
-    }
-    char *why = NULL; /* the first error is told */
-    TRY(memory_copy_string(cornu_last_error(), &why));
-    (void)callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_END, &run->state);
-    status = status_fail(status, "%s", why);
-    free(why);
-    return status;
+    char why[PRINTABLE_MOST]; /* the message remains that of the first failure */
+    snprintf(why, sizeof why, "%s", cornu_last_error());
+    cornu_status undone = callbacks_run(run->state.callbacks, CALLBACK_EVALUATION_END, &run->state);
+    if (status == CORNU_OK || status == CORNU_STOPPED)
+        return undone == CORNU_OK ? status : undone;
+    return status_fail(status, "%s", why);
 }
 
 static cornu_status run_epoch(fit_run *run)
@@ -549,10 +545,10 @@ cornu_status fit_loop(fit_run *run)
         went_on = true;
     }
     run->state.changed = false;
-    if (went_on)
+    if (went_on) {
         TRY(take_averages(run));
-    if (went_on)
         TRY(callbacks_run(run->state.callbacks, CALLBACK_FIT_END, &run->state));
+    }
     if (!run->saved || run->state.changed)
         TRY(save(run, o->save));
     return CORNU_OK;

@@ -223,7 +223,6 @@ static void each_dropout_layer_has_a_mask_of_its_own(void **state)
     cornu_model_close(model);
 }
 
-/* Of each sample's channel all elements are 0, or all are 1 / (1 - rate) times the input's. */
 static void layers_within_a_layer_have_masks_of_their_own(void **state)
 {
     (void)state;
@@ -245,6 +244,7 @@ static void layers_within_a_layer_have_masks_of_their_own(void **state)
     cornu_model_close(model);
 }
 
+/* All elements of a sample's channel are 0, or all are 1 / (1 - rate) times the input's. */
 static void spatial_dropout_drops_whole_channels(void **state)
 {
     (void)state;

@@ -539,14 +539,18 @@ Normalization.adapt, Normalization.mean, Normalization.variance = adapt, statist
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 
 
+def _take_arguments(layer: Layer, use_causal_mask, **others) -> None:
+    for name, given in others.items():
+        if given is not None:
+            raise NotImplementedError(f"layer {layer.name}: called with {name} is not in cornu; it takes query, value and key alone")
+    layer._take_keywords(use_causal_mask=bool(use_causal_mask))
+
+
 def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None,
             return_attention_scores=False, training=None, use_causal_mask=False):
     """On query, value and, if it is not the value, key."""
-    for name, given in (("query_mask", query_mask), ("value_mask", value_mask), ("key_mask", key_mask), ("attention_mask", attention_mask),
-                        ("return_attention_scores", return_attention_scores or None)):
-        if given is not None:
-            raise NotImplementedError(f"layer {self.name}: called with {name} is not in cornu; it takes query, value and key alone")
-    self._take_keywords(use_causal_mask=bool(use_causal_mask))
+    _take_arguments(self, use_causal_mask, query_mask=query_mask, value_mask=value_mask, key_mask=key_mask, attention_mask=attention_mask,
+                    return_attention_scores=return_attention_scores or None)
     if value is None and not isinstance(query, (list, tuple)):
         raise TypeError(f"layer {self.name}: found no value; expected query and value, and key, if it is not the value")
     inputs = query if value is None else [query, value, *([] if key is None else [key])]
@@ -555,11 +559,7 @@ def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None,
 
 def _attend_listed(self, inputs, mask=None, training=None, return_attention_scores=False, use_causal_mask=False):
     """On a list of query, value and, if it is not the value, key."""
-    if return_attention_scores:
-        raise NotImplementedError(f"layer {self.name}: called with return_attention_scores is not in cornu; it gives the values alone")
-    if mask is not None:
-        raise NotImplementedError(f"layer {self.name}: called with mask is not in cornu; it takes query, value and key alone")
-    self._take_keywords(use_causal_mask=bool(use_causal_mask))
+    _take_arguments(self, use_causal_mask, return_attention_scores=return_attention_scores or None, mask=mask)
     return Layer.__call__(self, inputs, training=training)
 
 

@@ -326,11 +326,7 @@ static int order_unfrozen(const cornu_model *m, int *order)
             for (int j = 0; j < OPTIMIZER_SLOTS_ALL; j++) {
                 if (m->variables[i].statistic || !slots[j].needed || slots[j].turn != turn)
                     continue;
-                order[count] = -1;
-                for (int k = m->weight_count; k < m->variable_count; k++)
-                    if (m->variables[k].of == i && m->variables[k].slot == j)
-                        order[count] = k;
-                count++;
+                order[count++] = model_slot(m, i, j);
             }
     return count;
 }

@@ -35,9 +35,7 @@ static recoloring recoloring_of(recolor_kind kind, const double range[2])
 static drawing drawing_of(draw_kind kind, const real_range *factor, double least)
 {
     drawing d = {.kind = kind};
-    double ends[2];
-    layer_range_ends(factor, least, ends);
-    layer_draw_within(&d, 0, ends, 0, 1);
+    layer_draw_factor(&d, 0, factor, least, 0, 1);
     return d;
 }
 
@@ -176,10 +174,8 @@ static cornu_status emit_brightness(step_builder *b, tensor_ref x, const real_ra
                                     const double value_range[2], tensor_ref *y)
 {
     drawing d = {.kind = DRAW_NUMBER};
-    double ends[2];
     tensor_ref delta;
-    layer_range_ends(range, -1, ends);
-    layer_draw_within(&d, 0, ends, 0, fabs(value_range[1] - value_range[0]));
+    layer_draw_factor(&d, 0, range, -1, 0, fabs(value_range[1] - value_range[0]));
     TRY(emit_number(b, &d, &delta));
     TRY(emit_binary(b, BINARY_ADD, x, delta, y));
     return emit_clipped(b, *y, value_range, y);

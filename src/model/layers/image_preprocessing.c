@@ -17,8 +17,11 @@ void layer_range_ends(const real_range *r, double least, double ends[2])
     ends[1] = fmax(r->value[0], r->value[1]);
 }
 
-void layer_draw_within(drawing *d, int number, const double ends[2], double offset, double scale)
+void layer_draw_factor(drawing *d, int number, const real_range *factor, double least,
+                       double offset, double scale)
 {
+    double ends[2];
+    layer_range_ends(factor, least, ends);
     d->low[number] = (float)((offset + ends[0]) * scale);
     d->high[number] = (float)((offset + ends[1]) * scale);
 }
@@ -135,9 +138,7 @@ static cornu_status random_rotation_emit(const layer *l, step_builder *b, const 
     const random_rotation_config *c = l->config;
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_ROTATION, &s);
-    double ends[2];
-    layer_range_ends(&c->factor, -1, ends);
-    layer_draw_within(&d, 0, ends, 0, 1);
+    layer_draw_factor(&d, 0, &c->factor, -1, 0, 1);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -188,12 +189,9 @@ static cornu_status random_zoom_emit(const layer *l, step_builder *b, const tens
     const two_factors_config *c = l->config;
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_ZOOM, &s);
-    double ends[2];
     d.one = c->width_factor.count == 0;
-    layer_range_ends(&c->height_factor, -1, ends);
-    layer_draw_within(&d, 0, ends, 1, 1);
-    layer_range_ends(d.one ? &c->height_factor : &c->width_factor, -1, ends);
-    layer_draw_within(&d, 1, ends, 1, 1);
+    layer_draw_factor(&d, 0, &c->height_factor, -1, 1, 1);
+    layer_draw_factor(&d, 1, d.one ? &c->height_factor : &c->width_factor, -1, 1, 1);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -232,11 +230,8 @@ static cornu_status random_translation_emit(const layer *l, step_builder *b, con
     const two_factors_config *c = l->config;
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_TRANSLATION, &s);
-    double ends[2];
-    layer_range_ends(&c->height_factor, -1, ends);
-    layer_draw_within(&d, 0, ends, 0, (double)s.dim[0]);
-    layer_range_ends(&c->width_factor, -1, ends);
-    layer_draw_within(&d, 1, ends, 0, (double)s.dim[1]);
+    layer_draw_factor(&d, 0, &c->height_factor, -1, 0, (double)s.dim[0]);
+    layer_draw_factor(&d, 1, &c->width_factor, -1, 0, (double)s.dim[1]);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 
@@ -285,11 +280,8 @@ static cornu_status random_shear_emit(const layer *l, step_builder *b, const ten
     const random_shear_config *c = l->config;
     const shape s = emit_shape(b, x[0]);
     drawing d = drawing_of(DRAW_SHEAR, &s);
-    double ends[2];
-    layer_range_ends(&c->y_factor, -1, ends);
-    layer_draw_within(&d, 0, ends, 0, 1);
-    layer_range_ends(&c->x_factor, -1, ends);
-    layer_draw_within(&d, 1, ends, 0, 1);
+    layer_draw_factor(&d, 0, &c->y_factor, -1, 0, 1);
+    layer_draw_factor(&d, 1, &c->x_factor, -1, 0, 1);
     return emit_moved(b, x[0], &d, &c->fill, y);
 }
 

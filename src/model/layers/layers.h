@@ -75,8 +75,9 @@ cornu_status layer_emit_window(step_builder *b, tensor_ref x, const image_window
 /* A factor's ends, in order: those of a pair, or as far below 0 as above it, but not below
    `least`. */
 void layer_range_ends(const real_range *r, double least, double ends[2]);
-/* Draw within the ends, plus `offset`, times `scale`. */
-void layer_draw_within(drawing *d, int number, const double ends[2], double offset, double scale);
+/* Draw the number within a factor's ends, plus `offset`, times `scale`. */
+void layer_draw_factor(drawing *d, int number, const real_range *factor, double least,
+                       double offset, double scale);
 /* `declare` of layers that do not change the shape. */
 cornu_status layer_same_shape(layer *l, layer_call *call);
 

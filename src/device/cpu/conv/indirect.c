@@ -128,7 +128,7 @@ static void find_taps(indirect_state *s, phase *f, int64_t *used)
     *used += f->taps;
 }
 
-/* Of the pixels that the taps of one dimension read, what share is inside? */
+/* The share of the pixels that the taps of one dimension read which is inside the image. */
 static double share_inside(const indirect_state *s, const phase *f, int dimension)
 {
     int64_t inside = 0;
@@ -249,7 +249,7 @@ static int64_t kept_panels(const indirect_state *s)
     return s->slice_taps > 1 ? s->panels : 1;
 }
 
-/* Of all groups of positions; a single one's sums are dW itself. */
+/* The partial sums of all groups of positions; a single group's sums are dW itself. */
 static int64_t partial_floats(const indirect_state *s)
 {
     return s->position_groups > 1 ? s->position_groups * s->sums_floats : 0;
@@ -264,8 +264,7 @@ static void divide_weights(indirect_state *s, threads *pool, size_t *scratch_byt
     s->position_groups = cpu_most(1, cpu_least(cpu_least(groups, GROUPS_MOST), s->blocks));
     s->worker_floats = cpu_scratch_floats(address_floats(POSITIONS) +
                                           POSITIONS * (kept_panels(s) * s->panel + s->slice_depth));
-    cpu_need_scratch(scratch_bytes,
-                     s->position_groups * s->sums_floats + threads_count(pool) * s->worker_floats);
+    cpu_need_scratch(scratch_bytes, partial_floats(s) + threads_count(pool) * s->worker_floats);
 }
 
 static void set_window(indirect_state *s, const shape *from, const shape *to)
@@ -611,7 +610,7 @@ static void set_dense_rows(const indirect_state *s, int64_t k, int64_t column, f
     g->dw_stride = dense_width(&d, panel);
 }
 
-/* What the block adds to the piece. */
+/* Add the block's products to the piece. */
 static void add_block(const indirect_run *r, const piece *c, const weights_block *b, float *dw)
 {
     const indirect_state *s = r->s;
@@ -692,21 +691,21 @@ static cornu_status weights_run(const op_run *o)
     return CORNU_OK;
 }
 
-/* Deeper products are as fast in dense_forward.c. */
-static bool shallow_accepts(const plan *p, const op *o, const char **why)
-{
-    int64_t rows, in;
-    tensor_matrix(OP_IN(p, o, 0), &rows, &in);
-    *why = rows > DENSE_BLOCK_ROWS ? "more than 48 inputs" : "at most 512 rows";
-    return rows > DENSE_BLOCK_ROWS && in <= SHALLOW;
-}
-
 static bool dense_accepts(const plan *p, const op *o, const char **why)
 {
     int64_t rows, columns;
     tensor_matrix(OP_IN(p, o, 0), &rows, &columns);
     *why = "at most 512 rows";
     return rows > DENSE_BLOCK_ROWS;
+}
+
+/* Deeper products are as fast in dense_forward.c. */
+static bool shallow_accepts(const plan *p, const op *o, const char **why)
+{
+    if (!dense_accepts(p, o, why))
+        return false;
+    *why = "more than 48 inputs";
+    return OP_IN(p, o, 1)->shape.dim[0] <= SHALLOW;
 }
 
 /* Hundreds of products are added one after the other. After tanh that rounding error is relative to

@@ -18,6 +18,37 @@ enum { VECS_MOST = 2 };
 #define GRADIENT_WIDTHS(X) X(1, 12, 8, 4, 1) X(2, 6, 4, 2, 1)
 #endif
 
+VEC_INLINE void clear(vec sum[ROWS_MOST][VECS_MOST], int rows, int vecs)
+{
+    UNROLL(12)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(4)
+        for (int v = 0; v < vecs; v++)
+            sum[r][v] = (vec){0};
+    }
+}
+
+VEC_INLINE void load_row(const float *from, int vecs, vec *row)
+{
+    UNROLL(4)
+    for (int v = 0; v < vecs; v++)
+        row[v] = vec_load(from + v * VEC_FLOATS);
+}
+
+VEC_INLINE void add_product(vec left, const vec *right, int vecs, vec *sums)
+{
+    UNROLL(4)
+    for (int v = 0; v < vecs; v++)
+        sums[v] += left * right[v];
+}
+
+/* Columns of vector v, of which only the last may have fewer than a vector. */
+VEC_INLINE int64_t columns_of(int v, int vecs, int64_t columns)
+{
+    const int64_t left = columns - v * VEC_FLOATS;
+    return v < vecs - 1 || left >= VEC_FLOATS ? VEC_FLOATS : left;
+}
+
 VEC_INLINE vec finished(const indirect_product *p, vec sum, int64_t column, int64_t count)
 {
     if (p->bias)
@@ -31,8 +62,7 @@ VEC_INLINE void store_row(const indirect_product *p, float *to, int vecs, bool p
 {
     UNROLL(4)
     for (int v = 0; v < vecs; v++) {
-        const int64_t column = v * VEC_FLOATS, left = p->columns - column;
-        const int64_t count = v < vecs - 1 || left >= VEC_FLOATS ? VEC_FLOATS : left;
+        const int64_t column = v * VEC_FLOATS, count = columns_of(v, vecs, p->columns);
         vec sum = sums[v];
         if (!plain && p->add)
             sum += vec_load_count(to + column, count);
@@ -43,12 +73,7 @@ VEC_INLINE void store_row(const indirect_product *p, float *to, int vecs, bool p
 VEC_INLINE void product_tile(const indirect_product *p, int64_t row, int rows, int vecs)
 {
     vec sum[ROWS_MOST][VECS_MOST];
-    UNROLL(12)
-    for (int r = 0; r < rows; r++) {
-        UNROLL(4)
-        for (int v = 0; v < vecs; v++)
-            sum[r][v] = (vec){0};
-    }
+    clear(sum, rows, vecs);
     for (int64_t t = 0; t < p->taps; t++) {
         const float *const *from = p->from + t * p->from_stride + row;
         const float *panel = p->panel + p->tap[t] * p->tap_stride, *a[ROWS_MOST];
@@ -62,16 +87,10 @@ VEC_INLINE void product_tile(const indirect_product *p, int64_t row, int rows, i
             continue;
         for (int64_t k = 0; k < p->depth; k++, panel += vecs * VEC_FLOATS) {
             vec right[VECS_MOST];
-            UNROLL(4)
-            for (int v = 0; v < vecs; v++)
-                right[v] = vec_load(panel + v * VEC_FLOATS);
+            load_row(panel, vecs, right);
             UNROLL(12)
-            for (int r = 0; r < rows; r++) {
-                const vec left = vec_all(a[r][k]);
-                UNROLL(4)
-                for (int v = 0; v < vecs; v++)
-                    sum[r][v] += left * right[v];
-            }
+            for (int r = 0; r < rows; r++)
+                add_product(vec_all(a[r][k]), right, vecs, sum[r]);
         }
     }
     if (p->add || p->bias || p->relu) {
@@ -88,34 +107,22 @@ VEC_INLINE void product_tile(const indirect_product *p, int64_t row, int rows, i
 VEC_INLINE void gradient_tile(const indirect_gradient *g, int64_t k, int rows, int vecs)
 {
     vec sum[ROWS_MOST][VECS_MOST];
-    UNROLL(12)
-    for (int r = 0; r < rows; r++) {
-        UNROLL(4)
-        for (int v = 0; v < vecs; v++)
-            sum[r][v] = (vec){0};
-    }
+    clear(sum, rows, vecs);
     const float *dy = g->dy;
     for (int64_t i = 0; i < g->rows; i++, dy += g->dy_stride) {
         const float *a = g->from[i] + g->at + k;
         vec right[VECS_MOST];
-        UNROLL(4)
-        for (int v = 0; v < vecs; v++)
-            right[v] = vec_load(dy + v * VEC_FLOATS);
+        load_row(dy, vecs, right);
         UNROLL(12)
-        for (int r = 0; r < rows; r++) {
-            const vec left = vec_all(a[r]);
-            UNROLL(4)
-            for (int v = 0; v < vecs; v++)
-                sum[r][v] += left * right[v];
-        }
+        for (int r = 0; r < rows; r++)
+            add_product(vec_all(a[r]), right, vecs, sum[r]);
     }
     float *to = g->dw + k * g->dw_stride;
     UNROLL(12)
     for (int r = 0; r < rows; r++, to += g->dw_stride) {
         UNROLL(4)
         for (int v = 0; v < vecs; v++) {
-            const int64_t left = g->columns - v * VEC_FLOATS;
-            const int64_t count = v < vecs - 1 || left >= VEC_FLOATS ? VEC_FLOATS : left;
+            const int64_t count = columns_of(v, vecs, g->columns);
             float *at = to + v * VEC_FLOATS;
             vec_store_count(at, g->add ? sum[r][v] + vec_load_count(at, count) : sum[r][v], count);
         }
