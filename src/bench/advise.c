@@ -85,12 +85,9 @@ static cornu_status time_pictures(adviser *a)
 }
 
 /* Noise with the samples' shape, so that no picture is decoded during the timing. */
-static cornu_status generate(adviser *a, int64_t count)
+static cornu_status generate(adviser *a)
 {
-    const shape *x = &a->model->input, *y = &a->model->output;
-    int64_t classes = y->rank > 0 ? y->dim[y->rank - 1] : 1;
-    return cornu_data_generate(x->dim, x->rank, (int)(classes > 1 ? classes : 2), count, 1,
-                               &a->data.data);
+    return data_generate_for_model(a->model, GENERATED_BATCHES * BATCH_MOST, 1, &a->data.data);
 }
 
 /* Count the samples of an epoch and of a validation. */
@@ -133,7 +130,7 @@ static cornu_status open_data(adviser *a)
     const bench_workload *w = bench_workload_named(a->options->what);
     if (status == CORNU_NOT_FOUND && w && !o->data) {
         r->samples = w->epoch_samples;
-        return generate(a, GENERATED_BATCHES * BATCH_MOST);
+        return generate(a);
     }
     TRY(status);
     if (w && o->data) { /* which rebuilds the model, and so its sections */
@@ -149,7 +146,7 @@ static cornu_status open_data(adviser *a)
     TRY(time_pictures(a));
     cornu_data_close(a->data.data);
     a->data.data = NULL;
-    return generate(a, GENERATED_BATCHES * BATCH_MOST);
+    return generate(a);
 }
 
 /* ---- the schedule ----------------------------------------------------------------------- */

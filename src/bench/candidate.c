@@ -500,14 +500,6 @@ static const char IN_MEMORY[] = "900TB";
 /* Batches of a generated set: few enough that training on them shows in the loss. */
 enum { GENERATED_BATCHES = 8 };
 
-static cornu_status generate(const cornu_model *model, int64_t batch, cornu_data **out)
-{
-    const shape *x = &model->input, *y = &model->output;
-    int64_t classes = y->rank > 0 ? y->dim[y->rank - 1] : 1;
-    return cornu_data_generate(x->dim, x->rank, (int)(classes > 1 ? classes : 2),
-                               batch * GENERATED_BATCHES, 1, out);
-}
-
 /* May the workload use other data after this failure? */
 static bool is_mendable(cornu_status status)
 {
@@ -617,7 +609,7 @@ static cornu_status replace_data(bench_data *d, const cornu_model *model, int64_
     data_spec spec = {0};
     const dataset *set = NULL;
     if (!bench_is_recipe(d->workload->name))
-        return generate(model, batch, &d->data);
+        return data_generate_for_model(model, batch * GENERATED_BATCHES, 1, &d->data);
     char why[1024];
     snprintf(why, sizeof why, "%s", cornu_last_error());
     if (model->data && data_spec_read(model->data, &spec) == CORNU_OK && spec.name)
@@ -625,7 +617,7 @@ static cornu_status replace_data(bench_data *d, const cornu_model *model, int64_
     if (!set || d->options->data)
         return status_fail(CORNU_NOT_FOUND, "%s", why);
     d->epoch_samples = set->samples;
-    return generate(model, batch, &d->data);
+    return data_generate_for_model(model, batch * GENERATED_BATCHES, 1, &d->data);
 }
 
 cornu_status bench_data_open(const bench_workload *w, const cornu_model *model, int64_t batch,

@@ -124,6 +124,16 @@ cornu_status data_samples_for(const cornu_data *data, cornu_split split, const c
 cornu_status data_check_samples(const cornu_model *model, const sample_block *block,
                                 const char *what);
 
+/* ---- generated samples (generate.c, generate_for_model.c) ---- */
+
+/* Without samples yet. */
+cornu_status data_generated_new(cornu_data **out);
+/* `count` random samples, and targets, that the compiled model takes: for timing. */
+cornu_status data_generate_for_model(const cornu_model *model, int64_t count, uint64_t seed,
+                                     cornu_data **out);
+/* Are this output's targets those of a hinge loss, 0 and 1 or -1 and 1? */
+bool data_expects_signs(const cornu_model *model, int output);
+
 /* Read the factor of pixels: a number above 0. *scale keeps its value where the map has none. */
 cornu_status data_scale_read(const doc *map, const char *key, double *scale);
 /* Read the augment section of a data section: augment, standardize and, from "rescale", the

@@ -129,6 +129,11 @@ static loss_id find_hinge(const cornu_model *model, int output)
     return LOSS_COUNT;
 }
 
+bool data_expects_signs(const cornu_model *model, int output)
+{
+    return find_hinge(model, output) != LOSS_COUNT;
+}
+
 /* Keras reads a target 0 of a hinge loss as -1 where all of a batch's are 0 or 1. So that no sample
    depends on the others of its batch, all samples' must be. `count` targets of each `row` of y,
    from `first` on. */

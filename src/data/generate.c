@@ -57,6 +57,21 @@ static cornu_status check(const int64_t *dims, int rank, int classes, int64_t co
     return CORNU_OK;
 }
 
+cornu_status data_generated_new(cornu_data **out)
+{
+    cornu_status status;
+    cornu_data *data = NULL;
+    TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
+    TRY_GOTO(memory_copy_string("generated", &data->name));
+    TRY_GOTO(memory_copy_string("", &data->folder));
+    data->generated = true;
+    *out = data;
+    data = NULL;
+done:
+    cornu_data_close(data);
+    return status;
+}
+
 cornu_status cornu_data_generate(const int64_t *dims, int rank, int classes, int64_t count,
                                  uint64_t seed, cornu_data **out)
 {
@@ -70,10 +85,7 @@ cornu_status cornu_data_generate(const int64_t *dims, int rank, int classes, int
     *out = NULL;
     TRY(check(dims, rank, classes, count, &s));
     int64_t elements = shape_elements(&s), pool = POOL_BYTES + elements;
-    TRY_GOTO(memory_new(1, sizeof *data, "data", &data));
-    TRY_GOTO(memory_copy_string("generated", &data->name));
-    TRY_GOTO(memory_copy_string("", &data->folder));
-    data->generated = true;
+    TRY_GOTO(data_generated_new(&data));
     data->class_count = classes;
     TRY_GOTO(data_reserve_inputs(data, CORNU_TRAIN, count, &s, SAMPLE_U8, &pixels));
     TRY_GOTO(data_reserve_targets(data, CORNU_TRAIN, &none, SAMPLE_I32, &labels));

@@ -418,7 +418,7 @@ activation_kind model_output_activation(const cornu_model *m);
 /* All layers, NULL-ended (a row of layers/layers.def each), and the row of a Keras class
    name or alias. */
 extern const layer_kind *const layer_kinds[];
-extern const layer_kind layer_InputLayer;
+extern const layer_kind layer_InputLayer, layer_Embedding;
 static inline bool layer_is_input(const layer_kind *kind)
 {
     return kind == &layer_InputLayer;

@@ -121,13 +121,8 @@ void op_profile_free(op_profile *p)
 
 cornu_status generated_batch_open(const cornu_model *model, int64_t batch, generated_batch *out)
 {
-    shape x;
-    const shape *y = &model->output;
-    int64_t outputs = y->rank > 0 ? y->dim[y->rank - 1] : 1;
-    int classes = (int)(outputs > 1 ? outputs : 2);
     *out = (generated_batch){0};
-    shape_picture(&model->input, &x);
-    TRY(cornu_data_generate(x.dim, x.rank, classes, batch, 1, &out->data));
+    TRY(data_generate_for_model(model, batch, 1, &out->data));
     TRY(data_check_samples(model, &out->data->block[CORNU_TRAIN], "generated data"));
     TRY(data_samples_for(out->data, CORNU_TRAIN, model, &out->samples));
     TRY(memory_new((size_t)batch, sizeof *out->index, "order of samples", &out->index));
