@@ -94,6 +94,13 @@ static const conv_row conv_rows[] = {
     {2, 17, 19, 3, 20, {7, 7}, {2, 2}, {1, 1}, 1, true, true, ACTIVATION_RELU},
     {2, 19, 16, 4, 7, {3, 3}, {2, 3}, {1, 1}, 1, false, true, ACTIVATION_LINEAR},
     {40, 5, 6, 1, 16, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_ELU},
+    /* few filters: an autoencoder's last layer, tails, windows of even sizes, narrow images */
+    {3, 28, 28, 32, 1, {3, 3}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_SIGMOID},
+    {2, 9, 31, 17, 2, {5, 5}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_RELU},
+    {2, 12, 21, 8, 3, {4, 2}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_TANH},
+    {40, 5, 6, 16, 4, {3, 3}, {1, 1}, {1, 1}, 1, true, false, ACTIVATION_LINEAR},
+    {2, 20, 13, 40, 3, {1, 1}, {1, 1}, {1, 1}, 1, false, true, ACTIVATION_LINEAR},
+    {1, 6, 7, 9, 1, {7, 7}, {1, 1}, {1, 1}, 1, true, true, ACTIVATION_GELU},
     /* any other: a last panel of few columns, rows that are copied, one sample, phases without
        taps, groups of several panels, blocks that begin within a pixel's samples, a depth in parts
      */

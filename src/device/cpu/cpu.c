@@ -15,13 +15,13 @@ KERNELS(dense_backward_data, &cpu_dense_backward_data_amx, &cpu_indirect_dense_b
 KERNELS(dense_backward_weights, &cpu_dense_backward_amx, &cpu_dense_backward_weights_amx,
         &cpu_dense_backward, &cpu_indirect_dense_backward_weights, &cpu_dense_backward_weights);
 KERNELS(conv2d_forward, &cpu_conv_first_pool_forward, &cpu_conv_first_forward,
-        &cpu_winograd_pool_forward, &cpu_winograd_forward, &cpu_depthwise_forward,
-        &cpu_indirect_forward);
-KERNELS(conv2d_backward_data, &cpu_winograd_backward_data, &cpu_depthwise_backward_data,
-        &cpu_indirect_backward_data);
-KERNELS(conv2d_backward_weights, &cpu_conv_first_backward_weights, &cpu_winograd_backward_both,
-        &cpu_winograd_backward_weights, &cpu_depthwise_backward_weights,
-        &cpu_indirect_backward_weights);
+        &cpu_conv_last_forward, &cpu_winograd_pool_forward, &cpu_winograd_forward,
+        &cpu_depthwise_forward, &cpu_indirect_forward);
+KERNELS(conv2d_backward_data, &cpu_conv_last_backward_data, &cpu_conv_first_backward_data,
+        &cpu_winograd_backward_data, &cpu_depthwise_backward_data, &cpu_indirect_backward_data);
+KERNELS(conv2d_backward_weights, &cpu_conv_first_backward_weights, &cpu_conv_last_backward_weights,
+        &cpu_winograd_backward_both, &cpu_winograd_backward_weights,
+        &cpu_depthwise_backward_weights, &cpu_indirect_backward_weights);
 KERNELS(max_pool_forward, &cpu_max_pool_forward_2x2, &cpu_max_pool_forward);
 KERNELS(max_pool_backward, &cpu_conv_first_pool_backward, &cpu_winograd_pool_backward,
         &cpu_max_pool_backward_2x2_fused, &cpu_max_pool_backward_2x2, &cpu_max_pool_backward);

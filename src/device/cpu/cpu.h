@@ -95,10 +95,11 @@ void cpu_sum_partials(threads *pool, cpu_isa isa, const float *partials, int64_t
                       int64_t partial_count, int64_t stride, float *sum);
 
 extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forward,
-    cpu_conv_first_backward_weights, cpu_conv_first_relu_backward, cpu_conv_first_pool_backward,
-    cpu_dense_forward, cpu_dense_forward_amx, cpu_dense_backward_data, cpu_dense_backward_data_amx,
-    cpu_dense_backward_weights, cpu_dense_backward_weights_amx, cpu_dense_backward,
-    cpu_dense_backward_amx, cpu_winograd_backward_both, cpu_winograd_forward,
+    cpu_conv_first_backward_data, cpu_conv_last_forward, cpu_conv_last_backward_data,
+    cpu_conv_last_backward_weights, cpu_conv_first_backward_weights, cpu_conv_first_relu_backward,
+    cpu_conv_first_pool_backward, cpu_dense_forward, cpu_dense_forward_amx, cpu_dense_backward_data,
+    cpu_dense_backward_data_amx, cpu_dense_backward_weights, cpu_dense_backward_weights_amx,
+    cpu_dense_backward, cpu_dense_backward_amx, cpu_winograd_backward_both, cpu_winograd_forward,
     cpu_winograd_backward_data, cpu_winograd_backward_weights, cpu_winograd_pool_forward,
     cpu_winograd_pool_backward, cpu_depthwise_forward, cpu_depthwise_backward_data,
     cpu_depthwise_backward_weights, cpu_indirect_dense_forward, cpu_indirect_dense_backward_data,

@@ -31,6 +31,8 @@ typedef struct first_state {
     int32_t offset[TAPS_MOST];
     int64_t packed_floats, band_floats; /* scratch memory: weights, then a band per worker */
     const op *pool, *reader; /* fused pool; the reader of its codes, see conv_pool_reader */
+    bool turned;             /* by a turned window, see turned_shape */
+    int64_t turned_floats;   /* scratch memory: its weights */
 } first_state;
 
 /* ---- acceptance -------------------------------------------------------------------------- */
@@ -62,6 +64,50 @@ static bool conv_first_shape(const plan *p, const op *o, first_shape *s, const c
     s->channels = x->dim[3];
     s->filters = y->dim[3];
     return !*why;
+}
+
+/* The gradients of a convolution with few filters and stride 1 are those of one with few channels:
+
+     dx[q] = sum over taps of dy[q + before - tap] W[tap]'
+
+   is a convolution of dy by W turned by half a turn, and the products of dW, dy[q + before - tap]
+   times x[q], are those of that convolution's weights, where x takes the place of its gradient.
+   The shape of that convolution, for a CONV2D_BACKWARD_DATA or CONV2D_BACKWARD_WEIGHTS. */
+static bool turned_shape(const plan *p, const op *o, first_shape *s, const char **why)
+{
+    const window2d *w = &o->a.conv.w;
+    const bool data = o->kind == OP_CONV2D_BACKWARD_DATA;
+    const shape *dy = &OP_IN(p, o, data ? 0 : 1)->shape;
+    const shape *x = data ? &OP_OUT(p, o, 0)->shape : &OP_IN(p, o, 0)->shape;
+    *why = NULL;
+    if (dy->dim[3] > CHANNELS_MOST)
+        *why = "more than 4 filters";
+    for (int i = 0; i < 2; i++) {
+        if (w->dilation[i] != 1)
+            *why = "dilated";
+        if (w->stride[i] != 1)
+            *why = "strided";
+        if (w->kernel[i] > KERNEL_MOST)
+            *why = "larger than 7x7";
+        if (w->before[i] >= w->kernel[i])
+            *why = "padding as wide as the window";
+        s->in[i] = dy->dim[1 + i];
+        s->out[i] = x->dim[1 + i];
+        s->kernel[i] = w->kernel[i];
+        s->stride[i] = 1;
+        s->before[i] = w->kernel[i] - 1 - w->before[i];
+    }
+    if (w->groups != 1)
+        *why = "groups";
+    s->channels = dy->dim[3];
+    s->filters = x->dim[3];
+    return !*why;
+}
+
+static bool turned_accepts(const plan *p, const op *o, const char **why)
+{
+    first_shape s;
+    return turned_shape(p, o, &s, why);
 }
 
 static bool accepts(const plan *p, const op *o, const char **why)
@@ -105,7 +151,11 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first[isa];
     s->isa = isa;
-    conv_first_shape(p, o, &s->s, &why);
+    s->turned = o->kind == OP_CONV2D_BACKWARD_DATA;
+    if (s->turned)
+        turned_shape(p, o, &s->s, &why);
+    else
+        conv_first_shape(p, o, &s->s, &why);
     s->batch = OP_IN(p, o, 0)->shape.dim[0];
     s->rows = conv_first_band_rows(&s->s, first_band_row(&s->s), BAND_FLOATS, pool ? 2 : 1);
     s->bands = cpu_divide_up(pool ? s->s.out[0] / 2 * 2 : s->s.out[0], s->rows);
@@ -115,8 +165,10 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     s->k->offsets(&s->s, s->offset);
     s->packed_floats = cpu_scratch_floats(s->k->packed_floats(&s->s));
     s->band_floats = cpu_scratch_floats(first_band_floats(&s->s, s->rows));
-    cpu_need_scratch(scratch_bytes,
-                     s->packed_floats + threads_count(pool_threads) * s->band_floats);
+    s->turned_floats = s->turned ? cpu_scratch_floats(first_taps(&s->s) * s->s.filters) : 0;
+    cpu_need_scratch(scratch_bytes, s->packed_floats +
+                                        threads_count(pool_threads) * s->band_floats +
+                                        s->turned_floats);
     *state = s;
     return CORNU_OK;
 }
@@ -187,6 +239,22 @@ static void run_task(void *context, int64_t task, int worker)
     }
 }
 
+static cornu_status run_turned(const op_run *o)
+{
+    const first_state *s = o->state;
+    float *packed = o->scratch, *turned = packed + s->packed_floats;
+    const first_run r = {.s = s,
+                         .act = {.kind = ACTIVATION_LINEAR},
+                         .x = o->in[0],
+                         .packed = packed,
+                         .bands = turned + s->turned_floats,
+                         .y = o->out[0]};
+    conv_turn_weights(&s->s, o->in[1], turned);
+    s->k->pack_weights(&s->s, turned, NULL, packed);
+    threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_task), run_task, (void *)&r);
+    return CORNU_OK;
+}
+
 static cornu_status run(const op_run *o)
 {
     const first_state *s = o->state;
@@ -221,6 +289,11 @@ static double pool_bytes(const plan *p, const op *o, const kernel_info *const *k
 
 const kernel cpu_conv_first_forward = {
     .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
+const kernel cpu_conv_last_backward_data = {.name = "last_conv",
+                                            .accepts = turned_accepts,
+                                            .prepare = prepare,
+                                            .release = free,
+                                            .run = run_turned};
 const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .accepts = pool_accepts,
                                             .prepare = pool_prepare,
@@ -247,10 +320,11 @@ typedef struct gradient_state {
     first_shape s;
     conv_backward ops;
     const op *writer; /* of the codes, see conv_pool_reader */
+    bool turned;
     int64_t batch, rows, bands, per_task,
-        partial_count; /* rows per band, bands per sample and per task */
-    int64_t stride,
-        band_floats; /* scratch memory: [partial_count][stride], then a band per worker */
+        partial_count;                         /* rows per band, bands per sample and per task */
+    int64_t stride, band_floats, total_floats; /* scratch memory: [partial_count][stride], then a
+                                                  band per worker and, where turned, dW's sums */
 } gradient_state;
 
 /* ---- backward: acceptance ---------------------------------------------------------------- */
@@ -324,7 +398,8 @@ static void choose_blocking(gradient_state *s)
     s->per_task = cpu_most(conv_first_bands_per_task(h, s->ops.pool ? 2 * s->rows : s->rows),
                            cpu_divide_up(s->batch * s->bands, PARTIALS_MOST));
     s->partial_count = cpu_divide_up(s->batch * s->bands, s->per_task);
-    s->stride = cpu_scratch_floats((first_taps(h) + 1) * h->filters);
+    s->total_floats = s->turned ? cpu_scratch_floats(first_taps(h) * h->filters) : 0;
+    s->stride = cpu_scratch_floats((first_taps(h) + 1) * h->filters + h->channels);
 }
 
 static cornu_status gradient_prepare(const plan *p, const op *o, threads *pool, void **state,
@@ -339,11 +414,13 @@ static cornu_status gradient_prepare(const plan *p, const op *o, threads *pool, 
     s->isa = isa;
     s->ops = find_ops(p, o);
     s->writer = s->ops.pool ? conv_pool_writer(p, s->ops.pool, &conv_first_pair) : NULL;
-    conv_first_shape(p, s->ops.weights, &s->s, &why);
+    s->turned = !conv_first_shape(p, s->ops.weights, &s->s, &why);
+    if (s->turned)
+        turned_shape(p, s->ops.weights, &s->s, &why);
     s->batch = OP_IN(p, s->ops.weights, 0)->shape.dim[0];
     choose_blocking(s);
-    cpu_need_scratch(scratch_bytes,
-                     s->partial_count * s->stride + threads_count(pool) * s->band_floats);
+    cpu_need_scratch(scratch_bytes, s->partial_count * s->stride +
+                                        threads_count(pool) * s->band_floats + s->total_floats);
     *state = s;
     return CORNU_OK;
 }
@@ -389,6 +466,28 @@ static void add_pool_band(const gradient_run *r, int64_t sample, int64_t row, in
                                      .sums = sums});
 }
 
+enum { LANES = 16 };
+
+/* sums[channel] += the sum of a range of dy's rows: of the rows of all samples, an equal share for
+   each task. In LANES sums for each channel, which are added in their order. */
+static void add_bias(const gradient_state *s, const float *dy, int64_t task, float *sums)
+{
+    const first_shape *h = &s->s;
+    const int64_t row = h->in[1] * h->channels, width = LANES * h->channels;
+    float lanes[LANES * CHANNELS_MOST] = {0};
+    int64_t begin, end;
+    threads_range(s->batch * h->in[0], s->partial_count, task, 1, &begin, &end);
+    const int64_t last = end * row;
+    int64_t at = begin * row;
+    for (; at + width <= last; at += width)
+        for (int64_t k = 0; k < width; k++)
+            lanes[k] += dy[at + k];
+    for (int64_t k = 0; at + k < last; k++)
+        lanes[k] += dy[at + k];
+    for (int64_t k = 0; k < width; k++)
+        sums[k % h->channels] += lanes[k];
+}
+
 static void gradient_run_task(void *context, int64_t task, int worker)
 {
     const gradient_run *r = context;
@@ -405,6 +504,30 @@ static void gradient_run_task(void *context, int64_t task, int worker)
         else
             add_band(r, sample, row, rows, band, sums);
     }
+    if (s->turned)
+        add_bias(s, r->x, task, sums + (first_taps(&s->s) + 1) * s->s.filters);
+}
+
+/* dW [taps of the window][filters][channels] from the sums for the turned window. */
+static void turned_run(const op_run *o, gradient_run *r)
+{
+    const gradient_state *s = r->s;
+    const first_shape *h = &s->s;
+    const op *weights = s->ops.weights;
+    const int64_t count = first_taps(h) * h->filters, window = h->kernel[0] * h->kernel[1];
+    float *total = r->bands + threads_count(o->pool) * s->band_floats;
+    float *dw = o->tensors[weights->out[0]];
+    r->x = o->tensors[weights->in[1]];
+    r->dy = o->tensors[weights->in[0]];
+    threads_run(o->pool, s->partial_count, gradient_run_task, r);
+    cpu_sum_range(s->isa, r->sums, count, s->partial_count, s->stride, total);
+    for (int64_t tap = window - 1; tap >= 0; tap--)
+        for (int64_t n = 0; n < h->filters; n++)
+            for (int64_t c = 0; c < h->channels; c++)
+                *dw++ = total[(tap * h->channels + c) * h->filters + n];
+    if (weights->out[1] != NO_TENSOR)
+        cpu_sum_range(s->isa, r->sums + count + h->filters, h->channels, s->partial_count,
+                      s->stride, o->tensors[weights->out[1]]);
 }
 
 static cornu_status run_gradient(const op_run *o)
@@ -416,6 +539,10 @@ static cornu_status run_gradient(const op_run *o)
                       .sums = sums,
                       .bands = sums + s->partial_count * s->stride,
                       .x = o->tensors[f->weights->in[0]]};
+    if (s->turned) {
+        turned_run(o, &r);
+        return CORNU_OK;
+    }
     if (f->pool) {
         r.dy = o->in[2];
         r.codes = conv_pool_codes(o, s->isa, f, s->writer, &conv_first_pair);
@@ -440,6 +567,11 @@ const kernel cpu_conv_first_backward_weights = {.name = "first_conv",
                                                 .prepare = gradient_prepare,
                                                 .release = free,
                                                 .run = run_gradient};
+const kernel cpu_conv_last_backward_weights = {.name = "last_conv",
+                                               .accepts = turned_accepts,
+                                               .prepare = gradient_prepare,
+                                               .release = free,
+                                               .run = run_gradient};
 const kernel cpu_conv_first_relu_backward = {.name = "first_conv_relu",
                                              .group = GROUP_CONV_BACKWARD,
                                              .accepts = fused_accepts,

@@ -76,6 +76,9 @@ typedef struct conv_first_kernels {
     void (*forward_pool)(const first_forward *f);
 } conv_first_kernels;
 
+/* W [taps of the window][filters][channels] to [taps, turned by half a turn][channels][filters] */
+void conv_turn_weights(const first_shape *s, const float *w, float *turned);
+
 /* ---- gradient ---------------------------------------------------------------------------- */
 
 /* The gradient of the weights and bias of a convolution of an image with few channels.

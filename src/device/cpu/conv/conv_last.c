@@ -1,0 +1,164 @@
+/* Convolutions with few filters and stride 1, such as an autoencoder's last: the forward pass, and,
+   by the turned window, the image's gradient of a convolution of an image with few channels, which
+   is also the forward pass of a transposed convolution to such an image. The gradients of a
+   convolution with few filters are in conv_first.c. */
+#include "base/memory.h"
+#include "device/cpu/conv/conv_last_kernels.h"
+#include "device/cpu/cpu.h"
+#include <stdlib.h>
+
+CPU_ISA_TABLE(conv_last_kernels, cpu_conv_last);
+CPU_ISA_TABLE(conv_first_gradient_kernels, cpu_conv_first_gradient);
+
+/* A band is read a few rows at a time, so that it may be larger than the first-level cache. */
+enum { BAND_FLOATS = 16384, TASK_WORK = 1 << 20 };
+
+typedef struct last_state {
+    const conv_last_kernels *k;
+    const conv_first_gradient_kernels *bands_of;
+    cpu_isa isa;
+    first_shape s;
+    bool turned;
+    int64_t batch, rows, bands, per_task; /* rows per band, bands per sample and per task */
+    int64_t packed_floats, turned_floats, band_floats; /* scratch memory: a band per worker */
+} last_state;
+
+void conv_turn_weights(const first_shape *s, const float *w, float *turned)
+{
+    const int64_t window = s->kernel[0] * s->kernel[1];
+    for (int64_t tap = window - 1; tap >= 0; tap--)
+        for (int64_t c = 0; c < s->channels; c++)
+            for (int64_t n = 0; n < s->filters; n++)
+                *turned++ = w[(tap * s->filters + n) * s->channels + c];
+}
+
+/* ---- acceptance -------------------------------------------------------------------------- */
+
+/* The shape of a CONV2D_FORWARD, or of the convolution of dy by the turned window that a
+   CONV2D_BACKWARD_DATA is. */
+static bool last_shape(const plan *p, const op *o, first_shape *s, const char **why)
+{
+    const window2d *w = &o->a.conv.w;
+    const bool turned = o->kind == OP_CONV2D_BACKWARD_DATA;
+    const shape *from = &OP_IN(p, o, 0)->shape, *to = &OP_OUT(p, o, 0)->shape;
+    *why = NULL;
+    if (to->dim[3] > LAST_FILTERS_MOST)
+        *why = turned ? "more than 4 channels" : "more than 4 filters";
+    for (int i = 0; i < 2; i++) {
+        if (w->dilation[i] != 1)
+            *why = "dilated";
+        if (w->stride[i] != 1)
+            *why = "strided";
+        if (turned && w->before[i] >= w->kernel[i])
+            *why = "padding as wide as the window";
+        s->in[i] = from->dim[1 + i];
+        s->out[i] = to->dim[1 + i];
+        s->kernel[i] = w->kernel[i];
+        s->stride[i] = 1;
+        s->before[i] = turned ? w->kernel[i] - 1 - w->before[i] : w->before[i];
+    }
+    if (w->groups != 1)
+        *why = "groups";
+    s->channels = from->dim[3];
+    s->filters = to->dim[3];
+    return !*why;
+}
+
+static bool accepts(const plan *p, const op *o, const char **why)
+{
+    first_shape s;
+    return last_shape(p, o, &s, why);
+}
+
+/* ---- prepare ----------------------------------------------------------------------------- */
+
+static void choose_bands(last_state *s)
+{
+    const first_shape *h = &s->s;
+    const int64_t rows = BAND_FLOATS / first_gradient_row(h) - h->kernel[0] + 1;
+    s->rows = cpu_most(1, cpu_least(rows, h->out[0]));
+    s->bands = cpu_divide_up(h->out[0], s->rows);
+    const int64_t work = s->rows * h->out[1] * first_taps(h) * h->filters;
+    s->per_task = work >= TASK_WORK ? 1 : TASK_WORK / work;
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    last_state *s = NULL;
+    cpu_isa isa;
+    const char *why;
+    TRY(cpu_isa_choose(&isa));
+    TRY(memory_new(1, sizeof *s, "convolution", &s));
+    s->k = cpu_conv_last[isa];
+    s->bands_of = cpu_conv_first_gradient[isa];
+    s->isa = isa;
+    s->turned = o->kind == OP_CONV2D_BACKWARD_DATA;
+    last_shape(p, o, &s->s, &why);
+    s->batch = OP_IN(p, o, 0)->shape.dim[0];
+    choose_bands(s);
+    s->packed_floats = cpu_scratch_floats(s->k->packed_floats(&s->s));
+    s->turned_floats = s->turned ? cpu_scratch_floats(first_taps(&s->s) * s->s.filters) : 0;
+    s->band_floats = cpu_scratch_floats(first_gradient_floats(&s->s, s->rows));
+    cpu_need_scratch(scratch_bytes,
+                     s->packed_floats + s->turned_floats + threads_count(pool) * s->band_floats);
+    *state = s;
+    return CORNU_OK;
+}
+
+/* ---- run --------------------------------------------------------------------------------- */
+
+typedef struct last_run {
+    const last_state *s;
+    activation act;
+    const float *x, *bias;
+    float *packed, *bands, *y;
+} last_run;
+
+static void run_task(void *context, int64_t task, int worker)
+{
+    const last_run *r = context;
+    const last_state *s = r->s;
+    const first_shape *h = &s->s;
+    const int64_t width = h->out[1] * h->filters;
+    float *band = r->bands + worker * s->band_floats;
+    int64_t begin, end;
+    cpu_task_range(s->batch * s->bands, s->per_task, task, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t sample = i / s->bands, row = i % s->bands * s->rows;
+        const int64_t rows = cpu_least(s->rows, h->out[0] - row);
+        float *y = r->y + (sample * h->out[0] + row) * width;
+        s->bands_of->pack_band(h, r->x + sample * h->in[0] * h->in[1] * h->channels, row, rows,
+                               band);
+        s->k->forward(&(last_forward){
+            .s = h, .packed = r->packed, .bias = r->bias, .band = band, .rows = rows, .y = y});
+        if (r->act.kind != ACTIVATION_LINEAR)
+            cpu_activate(s->isa, r->act, y, y, rows * width);
+    }
+}
+
+static cornu_status run(const op_run *o)
+{
+    const last_state *s = o->state;
+    float *packed = o->scratch, *turned = packed + s->packed_floats;
+    const float *w = o->in[1];
+    last_run r = {.s = s,
+                  .act = s->turned ? (activation){.kind = ACTIVATION_LINEAR} : o->op->a.conv.act,
+                  .x = o->in[0],
+                  .bias = s->turned ? NULL : o->in[2],
+                  .packed = packed,
+                  .bands = turned + s->turned_floats,
+                  .y = o->out[0]};
+    if (s->turned) {
+        conv_turn_weights(&s->s, w, turned);
+        w = turned;
+    }
+    s->k->pack_weights(&s->s, w, packed);
+    threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_task), run_task, &r);
+    return CORNU_OK;
+}
+
+const kernel cpu_conv_last_forward = {
+    .name = "last_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
+const kernel cpu_conv_first_backward_data = {
+    .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
