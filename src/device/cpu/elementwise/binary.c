@@ -11,7 +11,8 @@ CPU_ISA_TABLE(layer_norm_kernels, cpu_layer_norm_kernels);
 enum {
     ROWS = SHAPE_MAX - 1, /* the dimensions but the innermost, along which the kernels go */
     STRIP = 512,          /* elements whose terms and sums stay in L1 */
-    COLUMNS_LEAST = 64    /* elements of dx that a task sums */
+    COLUMNS_LEAST = 64,   /* elements of dx that a task sums */
+    TASKS_ENOUGH = 16     /* where there are fewer, the terms of each sum are divided, too */
 };
 
 typedef struct binary_run {
@@ -21,8 +22,10 @@ typedef struct binary_run {
     broadcast s;
     const float *in[BROADCAST_TENSORS]; /* a, b, dy */
     float *out;
-    int64_t count; /* elements of y, or of dx */
-    int64_t size;  /* of a task */
+    int64_t count;   /* elements of y, or of dx */
+    int64_t size;    /* of a task */
+    int64_t parts;   /* of the terms of each sum; they are added in their order */
+    double *partial; /* [parts][count], where there are several */
 } binary_run;
 
 /* The kernel on `count` elements of a row, from element `column` of it on. */
@@ -61,38 +64,60 @@ static void combine_task(void *context, int64_t task, int worker)
     }
 }
 
-/* The sums of `count` neighbours of dx, from the place `w` of its first term on. */
-static void sum_columns(const binary_run *r, const broadcast *terms, const broadcast_walk *w,
-                        int64_t column, int64_t count, float *dx)
+/* The place of the term that `term` leads to from the first term's place. */
+static broadcast_walk place_of(const broadcast_walk *first, const broadcast_walk *term)
 {
-    double sums[STRIP] = {0};
-    float row[STRIP];
-    const int64_t rows = broadcast_count(terms);
-    broadcast_walk term = broadcast_at(terms, ROWS, 0);
-    for (int64_t i = 0; i < rows; i++) {
-        broadcast_walk here = *w;
-        for (int k = 0; k < BROADCAST_TENSORS; k++)
-            here.at[k] += term.at[k];
-        combine(r, &here, column, count, row);
-        cpu_batch_norm_kernels[r->isa]->add(
-            &(batch_norm_block){.x = row, .sum = sums, .rows = 1, .channels = count});
-        broadcast_next(terms, ROWS, &term);
-    }
-    for (int64_t i = 0; i < count; i++)
-        dx[i] = (float)sums[i];
+    broadcast_walk w = *first;
+    for (int k = 0; k < BROADCAST_TENSORS; k++)
+        w.at[k] += term->at[k];
+    return w;
 }
 
-/* The sum of the whole rows whose first one begins at `w`. */
-static float sum_rows(const binary_run *r, const broadcast *terms, const broadcast_walk *w)
+/* How many rows of terms, at most `most`, follow one another in dy without a gap, from `term` on.
+ */
+static int64_t adjacent_rows(const broadcast *terms, const broadcast_walk *term, int64_t count,
+                             int64_t most)
 {
-    const int64_t n = r->s.size[ROWS], rows = broadcast_count(terms) / n;
+    const int inner = ROWS - 1;
+    if (terms->step[BROADCAST_Y][inner] != count)
+        return 1;
+    return cpu_least(most, terms->size[inner] - term->index[inner]);
+}
+
+/* The sums of `count` neighbours of dx, from the place `w` of its first term on, are added to
+   `sums`: terms first to last - 1 of each. Those of an addition are dy, which is read in place. */
+static void sum_columns(const binary_run *r, const broadcast *terms, const broadcast_walk *w,
+                        int64_t column, int64_t count, int64_t first, int64_t last, double *sums)
+{
+    float copy[STRIP];
+    batch_norm_block block = {.sum = sums, .channels = count};
+    for (int64_t i = first; i < last; i += block.rows) {
+        broadcast_walk term = broadcast_at(terms, ROWS, i);
+        if (r->kind == BINARY_ADD) {
+            block.x = r->in[BROADCAST_Y] + place_of(w, &term).at[BROADCAST_Y] + column;
+            block.rows = adjacent_rows(terms, &term, count, last - i);
+        } else {
+            block.x = copy;
+            block.rows = cpu_least(STRIP / count, last - i);
+            for (int64_t k = 0; k < block.rows; k++, broadcast_next(terms, ROWS, &term)) {
+                const broadcast_walk here = place_of(w, &term);
+                combine(r, &here, column, count, copy + k * count);
+            }
+        }
+        cpu_batch_norm_kernels[r->isa]->add(&block);
+    }
+}
+
+/* The sum of the whole rows first to last - 1, where `w` is the place of the first of all. */
+static double sum_rows(const binary_run *r, const broadcast *terms, const broadcast_walk *w,
+                       int64_t first, int64_t last)
+{
+    const int64_t n = r->s.size[ROWS];
     double sum = 0;
     float row[STRIP];
-    broadcast_walk term = broadcast_at(terms, ROWS, 0);
-    for (int64_t i = 0; i < rows; i++) {
-        broadcast_walk here = *w;
-        for (int k = 0; k < BROADCAST_TENSORS; k++)
-            here.at[k] += term.at[k];
+    broadcast_walk term = broadcast_at(terms, ROWS, first);
+    for (int64_t i = first; i < last; i++) {
+        const broadcast_walk here = place_of(w, &term);
         for (int64_t column = 0; column < n; column += STRIP) {
             const int64_t count = cpu_least(STRIP, n - column);
             combine(r, &here, column, count, row);
@@ -100,27 +125,38 @@ static float sum_rows(const binary_run *r, const broadcast *terms, const broadca
         }
         broadcast_next(terms, ROWS, &term);
     }
-    return (float)sum;
+    return sum;
 }
 
-/* Elements begin..end-1 of dx, each of which is a sum. */
+/* Elements begin..end-1 of dx, each of which is a sum; where there are parts, one part's sums of
+   them. */
 static void sum_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const binary_run *r = context;
     const broadcast kept = broadcast_kept(&r->s, r->of), terms = broadcast_repeated(&r->s, r->of);
+    const bool columns = r->s.step[r->of][ROWS] != 0;
     const int64_t n = kept.size[ROWS];
-    int64_t begin, end;
-    cpu_task_range(r->count, r->size, task, &begin, &end);
+    const int64_t rows = broadcast_count(&terms) / (columns ? 1 : r->s.size[ROWS]);
+    const int64_t part = task % r->parts;
+    double *partial = r->partial + part * r->count;
+    int64_t begin, end, first, last;
+    cpu_task_range(r->count, r->size, task / r->parts, &begin, &end);
+    threads_range(rows, r->parts, part, 1, &first, &last);
     while (begin < end) {
         const broadcast_walk w = broadcast_at(&kept, ROWS, begin / n);
         const int64_t column = begin % n;
         const int64_t count = cpu_least(STRIP, cpu_least(n - column, end - begin));
-        if (r->s.step[r->of][ROWS] != 0)
-            sum_columns(r, &terms, &w, column, count, r->out + begin);
+        double sums[STRIP] = {0};
+        if (columns)
+            sum_columns(r, &terms, &w, column, count, first, last, sums);
         else
-            r->out[begin] = sum_rows(r, &terms, &w);
-        begin += count;
+            sums[0] = sum_rows(r, &terms, &w, first, last);
+        for (int64_t i = 0; i < count; i++, begin++)
+            if (r->parts > 1)
+                partial[begin] = sums[i];
+            else
+                r->out[begin] = (float)sums[i];
     }
 }
 
@@ -154,31 +190,61 @@ static cornu_status run_forward(const op_run *r)
     return CORNU_OK;
 }
 
-static cornu_status run_backward(const op_run *r)
+/* Everything of a backward pass but its addresses. */
+static binary_run backward_of(const plan *p, const op *o, cpu_isa isa)
 {
-    const plan *p = r->plan;
-    const tensor *dx = OP_OUT(p, r->op, 0), *dy = OP_IN(p, r->op, 2);
+    const tensor *dx = OP_OUT(p, o, 0), *dy = OP_IN(p, o, 2);
     const shape *shapes[2];
-    binary_run b = {.isa = isa_of(r),
-                    .kind = r->op->a.binary.kind,
-                    .of = r->op->a.binary.of,
-                    .in = {r->in[0], r->in[1], r->in[2]},
-                    .out = r->out[0],
-                    .count = dx->count};
+    binary_run b = {
+        .isa = isa, .kind = o->a.binary.kind, .of = o->a.binary.of, .count = dx->count, .parts = 1};
     for (int i = 0; i < 2; i++)
-        shapes[i] = i == b.of ? &dx->shape : r->in[i] ? &OP_IN(p, r->op, i)->shape : &dy->shape;
+        shapes[i] = i == b.of               ? &dx->shape
+                    : o->in[i] != NO_TENSOR ? &OP_IN(p, o, i)->shape
+                                            : &dy->shape;
     b.s = broadcast_of(shapes[0], shapes[1], &dy->shape);
     const int64_t terms = dy->count / dx->count;
     const bool columns = b.s.step[b.of][ROWS] != 0;
     b.size = terms == 1 ? CPU_TASK : cpu_rows_per_task(terms);
     if (columns) /* neighbours have their terms side by side */
         b.size = cpu_most(b.size, cpu_least(b.s.size[ROWS], COLUMNS_LEAST));
-    threads_run(r->pool, cpu_divide_up(b.count, b.size), terms == 1 ? combine_task : sum_task, &b);
+    if (terms > 1 && cpu_divide_up(b.count, b.size) < TASKS_ENOUGH)
+        b.parts = cpu_most(1, cpu_least(TASKS_ENOUGH, dy->count / CPU_TASK));
+    return b;
+}
+
+static cornu_status prepare_backward(const plan *p, const op *o, threads *pool, void **state,
+                                     size_t *scratch_bytes)
+{
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    const binary_run b = backward_of(p, o, isa);
+    if (b.parts > 1)
+        cpu_need_scratch(scratch_bytes, CPU_DOUBLE * b.parts * b.count);
+    return prepare(p, o, pool, state, scratch_bytes);
+}
+
+static cornu_status run_backward(const op_run *r)
+{
+    binary_run b = backward_of(r->plan, r->op, isa_of(r));
+    for (int i = 0; i < BROADCAST_TENSORS; i++)
+        b.in[i] = r->in[i];
+    b.out = r->out[0];
+    b.partial = r->scratch;
+    const bool one_term = OP_IN(r->plan, r->op, 2)->count == b.count;
+    threads_run(r->pool, cpu_divide_up(b.count, b.size) * b.parts,
+                one_term ? combine_task : sum_task, &b);
+    for (int64_t i = 0; b.parts > 1 && i < b.count; i++) {
+        double sum = 0;
+        for (int64_t part = 0; part < b.parts; part++)
+            sum += b.partial[part * b.count + i];
+        b.out[i] = (float)sum;
+    }
     return CORNU_OK;
 }
 
 const kernel cpu_binary_forward = {.name = "vector", .prepare = prepare, .run = run_forward};
-const kernel cpu_binary_backward = {.name = "vector", .prepare = prepare, .run = run_backward};
+const kernel cpu_binary_backward = {
+    .name = "vector", .prepare = prepare_backward, .run = run_backward};
 
 /* ---- ADD --------------------------------------------------------------------------------- */
 
