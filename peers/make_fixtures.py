@@ -436,6 +436,10 @@ def preprocessing_cases():
                                   L.Resizing(4, 3, "nearest", pad_to_aspect_ratio=True)]
     yield "up_sampling_bilinear", (2, 3, 1), [L.UpSampling2D((2, 3), interpolation="bilinear")]
     yield "center_crop", (5, 6, 1), [L.CenterCrop(4, 3), L.CenterCrop(2, 5)]
+    yield "categories", (4,), [L.Discretization([-0.4, 0.4]), L.CategoryEncoding(3, "count"), L.CategoryEncoding(5),
+                               L.CategoryEncoding(2, "one_hot")]
+    yield "bins", (3, 2), [L.Discretization([-0.3, 0.4], output_mode="count"), L.Discretization([1.0, 2.0], output_mode="multi_hot"),
+                           L.Discretization([-1.0, 1.0, 1.0], output_mode="one_hot")]
     yield "normalization", (5,), [L.Normalization()]
     yield "normalization_axes", (2, 3, 2), [L.Normalization(axis=(1, 3)), L.Normalization(axis=None, invert=True)]
     yield "normalization_given", (2, 3), [L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 0.0, 0.25]),

@@ -119,7 +119,7 @@ def test_activations_are_functions_and_initializers_objects():
 def test_every_layer_survives_its_configuration(row):
     given = {"units": 2, "filters": 2, "output_size": 2, "kernel_size": 3, "activation": "relu", "rate": 0.5, "scale": 2.0,
              "target_shape": (4, 1), "shape": (3,), "axes": 1, "dims": (2, 1), "n": 2, "input_dim": 5, "output_dim": 2,
-             "num_heads": 2, "key_dim": 3, "stddev": 0.5,
+             "num_heads": 2, "key_dim": 3, "stddev": 0.5, "num_tokens": 3, "bin_boundaries": [0.5, 1.0],
              "factor": (0.1, 0.2), "height_factor": 0.3, "width_factor": 0.4, "height": 2, "width": 3}
     cls = getattr(keras.layers, row["class_name"])
     own = inspect.signature(cls).parameters

@@ -120,6 +120,12 @@ static void an_alias_tells_which_option_it_stands_for(void **state)
     json_decref(all);
 }
 
+/* Layers that need an option whose default in Keras is None. */
+static bool needs_more(const char *layer)
+{
+    return strcmp(layer, "CategoryEncoding") == 0 || strcmp(layer, "Discretization") == 0;
+}
+
 /* Every layer takes its own defaults, if it has one input. */
 static void a_layer_takes_the_defaults_that_its_table_tells(void **state)
 {
@@ -148,7 +154,7 @@ static void a_layer_takes_the_defaults_that_its_table_tells(void **state)
             strncmp(name, "RandomColor", 11) == 0 || strcmp(name, "RandomGrayscale") == 0;
         const int64_t in[] = {6, 6, colors ? 3 : 32};
         expect_ok(cornu_model_new(in + 3 - rank, rank, &m));
-        if (complete)
+        if (complete && !needs_more(name))
             expect_ok(cornu_model_add(m, name, text));
         cornu_model_close(m);
         free(text);

@@ -209,3 +209,252 @@ const layer_kind layer_Normalization = {
     .samples = normalization_samples,
     .range = LAYER_RESCALES,
 };
+
+/* ---- CategoryEncoding, Discretization ------------------------------------------------------ */
+
+/* Numbers in both layers' choices of output_mode; "binary" is another name of multi_hot. */
+enum { ENCODE_MULTI_HOT, ENCODE_ONE_HOT, ENCODE_COUNT, ENCODE_OTHER };
+
+static cornu_status encoded_shape(int mode, const shape *in, int64_t depth, shape *out)
+{
+    char shown[128];
+    *out = (shape){.rank = 0};
+    for (int i = mode == ENCODE_ONE_HOT ? 0 : 1; i < in->rank; i++)
+        out->dim[out->rank++] = in->dim[i];
+    if (mode == ENCODE_ONE_HOT && in->dim[in->rank - 1] == 1)
+        out->rank--;
+    if (out->rank >= SHAPE_MAX - 1)
+        return status_fail(CORNU_INVALID, "found input %s; expected one axis less",
+                           shape_show(in, true, shown));
+    out->dim[out->rank++] = depth;
+    return CORNU_OK;
+}
+
+/* A constant of the numbers begin, begin + step, ... */
+static cornu_status emit_series(step_builder *b, const shape *s, float begin, float step,
+                                tensor_ref *y)
+{
+    const int64_t count = shape_elements(s);
+    float *values;
+    TRY(memory_new((size_t)count, sizeof *values, "numbers", &values));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = begin + step * (float)i;
+    cornu_status status = emit_constant(b, s, values, y);
+    free(values);
+    return status;
+}
+
+/* The sums of the last dimension. Of zeros and ones they are exact, as means are not. */
+static cornu_status emit_sums(step_builder *b, tensor_ref x, float factor, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x), column = {2, {in.dim[in.rank - 1], 1}};
+    tensor_ref factors;
+    TRY(emit_series(b, &column, factor, 0, &factors));
+    return emit_matmul(b, x, false, factors, false, y);
+}
+
+/* 1 at the place that a number of x names. */
+static cornu_status emit_one_hot(step_builder *b, tensor_ref x, int64_t depth, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x), out = emit_output(b);
+    const shape column = {2, {shape_elements(&in), 1}}, row = {2, {1, depth}};
+    tensor_ref places;
+    TRY(emit_series(b, &row, 0, 1, &places));
+    TRY(emit_reshape(b, x, &column, y));
+    TRY(emit_binary(b, BINARY_EQUAL, *y, places, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+/* How many numbers along the first axis, which Keras counts over, name each place. */
+static cornu_status emit_counts(step_builder *b, tensor_ref x, int64_t depth, tensor_ref *y)
+{
+    const shape in = emit_shape(b, x);
+    const int64_t count = in.dim[0];
+    const shape rows = {3, {shape_elements(&in) / count, 1, count}}, column = {3, {1, depth, 1}};
+    int order[SHAPE_MAX];
+    tensor_ref places;
+    for (int i = 0; i < in.rank; i++)
+        order[i] = i + 1 < in.rank ? i + 2 : 1;
+    TRY(emit_series(b, &column, 0, 1, &places));
+    TRY(emit_transpose(b, x, order, y));
+    TRY(emit_reshape(b, *y, &rows, y));
+    TRY(emit_binary(b, BINARY_EQUAL, *y, places, y));
+    return emit_sums(b, *y, 1, y);
+}
+
+static cornu_status emit_encoded(step_builder *b, int mode, tensor_ref x, int64_t depth,
+                                 tensor_ref *y)
+{
+    const shape out = emit_output(b);
+    if (mode == ENCODE_ONE_HOT)
+        return emit_one_hot(b, x, depth, y);
+    TRY(emit_counts(b, x, depth, y));
+    if (mode != ENCODE_COUNT)
+        TRY(layer_emit_compared(b, BINARY_GREATER, *y, 0, y));
+    return emit_reshape(b, *y, &out, y);
+}
+
+/* CategoryEncoding: numbers of categories as rows of zeros and ones. */
+typedef struct category_config {
+    int64_t num_tokens; /* 0: null */
+    int output_mode;
+} category_config;
+
+enum { CATEGORIES_MAX = 1000000 }; /* they are a constant of the plan */
+
+static const config_field category_fields[] = {
+    OPTION(INT, category_config, num_tokens, .fallback = "null", .minimum = 1,
+           .maximum = CATEGORIES_MAX, .flags = CONFIG_NULLABLE),
+    OPTION(CHOICE, category_config, output_mode, .fallback = "multi_hot",
+           .choices = "multi_hot|one_hot|count|binary"),
+    OPTION_NEUTRAL("sparse", "false"),
+    OPTIONS_END,
+};
+
+static cornu_status category_declare(layer *l, layer_call *call)
+{
+    const category_config *c = l->config;
+    char shown[128];
+    if (c->num_tokens == 0)
+        return status_fail(CORNU_INVALID,
+                           "num_tokens: found null; expected the number of categories, from 1");
+    /* There Keras's layer gives another shape than it says. */
+    if (c->output_mode != ENCODE_ONE_HOT && call->in[0].rank > 1)
+        return status_fail(CORNU_INVALID,
+                           "found input %s; expected (categories), or output_mode one_hot",
+                           shape_show(&call->in[0], true, shown));
+    return encoded_shape(c->output_mode, &call->in[0], c->num_tokens, &call->out);
+}
+
+static cornu_status category_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                  tensor_ref *y)
+{
+    const category_config *c = l->config;
+    return emit_encoded(b, c->output_mode, x[0], c->num_tokens, y);
+}
+
+static const char *const category_samples[] = {
+    "4 | {Discretization: {bin_boundaries: [-0.7, 0.7]}}, | {num_tokens: 3}",
+    "5 | {num_tokens: 2, output_mode: count}",
+    "3,2 | {num_tokens: 4, output_mode: one_hot}",
+    "2,1 | {num_tokens: 3, output_mode: one_hot}",
+    NULL,
+};
+
+const layer_kind layer_CategoryEncoding = {
+    .name = "CategoryEncoding",
+    .base_name = "category_encoding",
+    .config_size = sizeof(category_config),
+    .fields = category_fields,
+    .declare = category_declare,
+    .emit = category_emit,
+    .samples = category_samples,
+    .range = LAYER_RESCALES,
+};
+
+/* Discretization: the number of the bin that x is in, or the same as rows of zeros and ones. The
+   boundaries are options, which adapt() may have set. */
+typedef struct discretization_config {
+    number_array bin_boundaries;
+    int64_t num_bins; /* 0: null */
+    double epsilon;   /* of adapt() */
+    int output_mode;  /* ENCODE_OTHER: the number itself */
+} discretization_config;
+
+static const config_field discretization_fields[] = {
+    OPTION(ARRAY, discretization_config, bin_boundaries, .fallback = "null",
+           .flags = CONFIG_NULLABLE),
+    OPTION(INT, discretization_config, num_bins, .fallback = "null", .minimum = 2,
+           .maximum = NUMBER_ARRAY_MOST, .flags = CONFIG_NULLABLE),
+    OPTION(REAL, discretization_config, epsilon, .fallback = "0.01", .maximum = 1,
+           .flags = CONFIG_ABOVE),
+    OPTION(CHOICE, discretization_config, output_mode, .fallback = "int",
+           .choices = "multi_hot|one_hot|count|int"),
+    OPTION_NEUTRAL("sparse", "false"),
+    OPTIONS_END,
+};
+
+static cornu_status check_boundaries(const number_array *a)
+{
+    char shown[128];
+    if (a->shape.rank != 1)
+        return status_fail(CORNU_INVALID,
+                           "bin_boundaries: found an array of shape %s; expected a list of numbers",
+                           shape_show(&a->shape, false, shown));
+    for (int64_t i = 1; i < a->shape.dim[0]; i++)
+        if (a->values[i] < a->values[i - 1])
+            return status_fail(CORNU_INVALID,
+                               "bin_boundaries: found %g after %g; expected ascending numbers",
+                               (double)a->values[i], (double)a->values[i - 1]);
+    return CORNU_OK;
+}
+
+/* Where there are no boundaries yet, num_bins says how many there will be. */
+static int64_t bins_of(const discretization_config *c)
+{
+    return c->bin_boundaries.values ? c->bin_boundaries.shape.dim[0] + 1 : c->num_bins;
+}
+
+static cornu_status discretization_declare(layer *l, layer_call *call)
+{
+    const discretization_config *c = l->config;
+    if (c->bin_boundaries.values)
+        TRY(check_boundaries(&c->bin_boundaries));
+    else if (c->num_bins == 0)
+        return status_fail(CORNU_INVALID, "found neither bin_boundaries nor num_bins; expected "
+                                          "one of them");
+    if (c->output_mode == ENCODE_OTHER)
+        return layer_same_shape(l, call);
+    return encoded_shape(c->output_mode, &call->in[0], bins_of(c), &call->out);
+}
+
+/* All boundaries less those that are greater than the number: so what is no number is in the last
+   bin, as in Keras. */
+static cornu_status emit_bins(step_builder *b, tensor_ref x, const number_array *boundaries,
+                              tensor_ref *y)
+{
+    const int64_t count = boundaries->shape.dim[0];
+    const shape in = emit_shape(b, x), column = {2, {shape_elements(&in), 1}},
+                row = {2, {1, count}};
+    tensor_ref constants;
+    TRY(emit_constant(b, &row, boundaries->values, &constants));
+    TRY(emit_reshape(b, x, &column, y));
+    TRY(emit_binary(b, BINARY_LESS, *y, constants, y));
+    TRY(emit_sums(b, *y, -1, y));
+    TRY(emit_scale(b, *y, 1, (double)count, y));
+    return emit_reshape(b, *y, &in, y);
+}
+
+static cornu_status discretization_emit(const layer *l, step_builder *b, const tensor_ref *x,
+                                        tensor_ref *y)
+{
+    const discretization_config *c = l->config;
+    if (!c->bin_boundaries.values)
+        return status_fail(CORNU_INVALID, "bin_boundaries: found none; expected those that adapt() "
+                                          "sets, or a list of numbers in the place of num_bins");
+    TRY(emit_bins(b, x[0], &c->bin_boundaries, y));
+    if (c->output_mode == ENCODE_OTHER)
+        return CORNU_OK;
+    return emit_encoded(b, c->output_mode, *y, bins_of(c), y);
+}
+
+static const char *const discretization_samples[] = {
+    "7 | {bin_boundaries: [-0.43, 0, 1.25]}",
+    "3,2 | {bin_boundaries: [0.1], num_bins: 2}",
+    "4,3 | {bin_boundaries: [-1, 1], output_mode: one_hot}",
+    "3,2,2 | {bin_boundaries: [-0.3, 0.3], output_mode: multi_hot}",
+    "6 | {bin_boundaries: [-0.6, 0, 0, 0.6], output_mode: count}",
+    NULL,
+};
+
+const layer_kind layer_Discretization = {
+    .name = "Discretization",
+    .base_name = "discretization",
+    .config_size = sizeof(discretization_config),
+    .fields = discretization_fields,
+    .without_trainable = true,
+    .declare = discretization_declare,
+    .emit = discretization_emit,
+    .samples = discretization_samples,
+    .range = LAYER_RESCALES,
+};
