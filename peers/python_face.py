@@ -49,6 +49,7 @@ DIFFERENT = {
     "layers.RandomErasing.scale": "the same",
     **{f"layers.{layer}.{parameter}": "among **kwargs, as of every layer"
        for layer in ("SpatialDropout1D", "SpatialDropout2D") for parameter in ("name", "dtype")},
+    **{f"layers.Discretization.{parameter}": "among **kwargs, as of every layer" for parameter in ("name", "dtype")},
     "layers.ZeroPadding1D.padding": "Keras's is 1, which is the same",
     "losses.deserialize.name": "cornu's is called config, as those of the other modules",
     "losses.deserialize.config": "the same",

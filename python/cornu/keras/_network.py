@@ -199,8 +199,9 @@ class Network:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _version(self) -> tuple:
-        """Another one after each change of its layers, and of those of models within it."""
-        return self._changes, *(network._changes for network in self._networks())
+        """Another one after each change of its layers, and of those of models within it, and of options by adapt()."""
+        adaptations = sum(inner._adaptations for layer in self._owners() for inner in (layer, *layer._inner_layers()))
+        return self._changes, adaptations, *(network._changes for network in self._networks())
 
     # ---- the library's model
 

@@ -14,15 +14,16 @@ def _kept(layer, rank: int) -> list[int]:
     return kept
 
 
-def _batches(layer, data):
+def batches_of(owner: str, data):
     """Arrays of a data set's batches, without their targets; of an array, itself."""
     if hasattr(data, "shape"):
         yield np.asarray(data, np.float64)
         return
     if not hasattr(data, "__iter__"):
-        raise TypeError(f"{layer.name}: adapt: found {type(data).__name__}; expected an array, or a data set or another iterable of batches")
+        raise TypeError(f"{owner}: found {type(data).__name__}; expected an array, or a data set or another iterable of batches")
     for batch in data:
-        yield np.asarray(batch[0] if isinstance(batch, (list, tuple)) else batch, np.float64)
+        has_targets = isinstance(batch, tuple) or isinstance(batch, list) and hasattr(batch[0], "shape")
+        yield np.asarray(batch[0] if has_targets else batch, np.float64)
 
 
 def adapt(layer, data) -> None:
@@ -30,7 +31,7 @@ def adapt(layer, data) -> None:
     if layer._config["mean"] is not None:
         raise ValueError(f"{layer.name}: adapt: found a layer that has been given mean and variance; expected one without them")
     count, mean, squares, kept = 0, 0.0, 0.0, []
-    for batch in _batches(layer, data):
+    for batch in batches_of(f"{layer.name}: adapt", data):
         batch = batch[:, None] if batch.ndim == 1 else batch
         if not count:
             kept, sample = _kept(layer, batch.ndim), batch.shape[1:]

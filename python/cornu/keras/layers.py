@@ -9,7 +9,7 @@ from .. import _cornu
 from .._missing import missing
 from .._modules import submodule
 from .._tables import KWARGS, TABLES, Configured, Option, check_dtype, deserializer, get, make_classes, only, options_of, plain
-from . import _eager, _keras_names, activations, constraints, initializers, regularizers
+from . import _discretization, _eager, _keras_names, activations, constraints, initializers, regularizers
 from ._names import automatic_name, snake_case
 from ._normalization import adapt, statistic
 from ._own_layers import OwnLayer, network_of
@@ -110,6 +110,7 @@ class Layer(OwnLayer, Configured):
     _may_be_own = True
     _is_operation = False  # made by keras.ops or an operator
     _is_called_once = False  # in the library
+    _adaptations = 0  # how often adapt() has changed its options
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -536,6 +537,10 @@ _made = make_classes("layers", Layer, __name__, globals(), _own_options, extra=(
                      rows=[row for row in TABLES["layers"] if not row["operation"]])
 Normalization = globals()["Normalization"]
 Normalization.adapt, Normalization.mean, Normalization.variance = adapt, statistic("mean"), statistic("variance")
+Discretization, CategoryEncoding = globals()["Discretization"], globals()["CategoryEncoding"]
+Discretization.adapt, Discretization._finish_options = _discretization.adapt, _discretization.check_bins
+Discretization.from_config, Discretization.__call__ = classmethod(_discretization.from_config), _discretization.call
+CategoryEncoding._finish_options, CategoryEncoding.__call__ = _discretization.modern_mode, _discretization.call
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 
 
@@ -660,7 +665,7 @@ from ._data_layers import LAYERS as _on_data  # noqa: E402  which apply layers f
 
 globals().update(_on_data)
 __all__ += _on_data
-_PREPROCESSING = ("CenterCrop", "Normalization", "Rescaling", "Resizing")
+_PREPROCESSING = ("CategoryEncoding", "CenterCrop", "Discretization", "Normalization", "Rescaling", "Resizing")
 _preprocessing = {name: cls for name, cls in _classes.items() if _eager.changes_images(name) or name in _PREPROCESSING}
 experimental = submodule(
     f"{__name__}.experimental", "keras.layers.experimental, as older scripts call it.",
