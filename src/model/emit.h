@@ -166,9 +166,11 @@ cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int6
 /* y[..., columns] = the rows of `table`, a weight [rows][columns], that the numbers of x name. */
 cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, tensor_ref *y);
 /* y = the states after all steps of z (steps, gates x units); u: weights (units, gates x units);
-   bias: of CELL_GRU_AFTER, or NO_TENSOR. */
+   bias: of CELL_GRU_AFTER, or NO_TENSOR; first: h and an LSTM's c before the first step (units),
+   NULL or NO_TENSOR: zeros; *c: an LSTM's after the last step (c may be NULL). */
 cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_ref bias,
-                            const recurrence *r, tensor_ref *y);
+                            const recurrence *r, const tensor_ref first[2], tensor_ref *y,
+                            tensor_ref *c);
 /* Row `row` of a weight (rows, columns), as a bias. */
 cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);

@@ -311,16 +311,21 @@ static cornu_status back_state_weights(step_builder *b, const op *f, tensor_ref 
     return builder_add(b, &sum, f->name);
 }
 
+/* dy: NO_TENSOR where only the state after the last step is read. */
 static cornu_status back_recurrent(step_builder *b, const op *f, tensor_ref dy)
 {
     const recurrent_cell cell = f->a.recurrent.cell;
     const bool trained = needed(b, f->in[1]) || needed(b, f->in[2]);
-    shape s = b->plan->tensors[dy].shape, before = s, products;
+    shape before = b->plan->tensors[f->out[0]].shape, products;
     op o = op_new(OP_RECURRENT_BACKWARD);
     o.in[0] = f->in[1];
     o.in[1] = f->out[0];
     o.in[2] = f->out[1];
     o.in[3] = dy;
+    o.in[4] = f->in[3];
+    o.in[5] = f->in[4];
+    if (f->out[2] != NO_TENSOR)
+        TRY(gradient_of(b, f->out[2], &o.in[6]));
     o.a = f->a;
     TRY(builder_gradient(b, f->in[0], &o.out[0]));
     before.dim[2] *= recurrent_products(cell);
@@ -330,6 +335,9 @@ static cornu_status back_recurrent(step_builder *b, const op *f, tensor_ref dy)
         TRY(builder_buffer(b, &products, &o.out[1], "d %s/products", f->name));
     if (trained)
         TRY(builder_buffer(b, &before, &o.out[2], "%s/before", f->name));
+    for (int i = 3; i <= 4; i++)
+        if (needed(b, f->in[i]))
+            TRY(builder_gradient(b, f->in[i], &o.out[i]));
     TRY(builder_add(b, &o, f->name));
     return trained ? back_state_weights(b, f, o.out[2], o.out[1] == NO_TENSOR ? o.out[0] : o.out[1])
                    : CORNU_OK;
@@ -389,6 +397,13 @@ static backward_rule *const rules[OP_COUNT] = {
 #include "step/ops.def"
 };
 
+/* Does the loss depend on the state after a recurrent layer's last step? */
+static bool has_state_gradient(const step_builder *b, const op *f)
+{
+    return f->kind == OP_RECURRENT_FORWARD && needed(b, f->out[2]) &&
+           b->notes[f->out[2]].gradient != NO_TENSOR;
+}
+
 /* Append the gradients of one forward operation's inputs, if its output has one. */
 static cornu_status back(step_builder *b, const op *f)
 {
@@ -396,7 +411,7 @@ static cornu_status back(step_builder *b, const op *f)
     if (!needed(b, f->out[0]))
         return CORNU_OK;
     TRY(gradient_of(b, f->out[0], &dy));
-    if (dy == NO_TENSOR)
+    if (dy == NO_TENSOR && !has_state_gradient(b, f))
         return CORNU_OK;
     if (!rules[f->kind])
         return status_fail(CORNU_INTERNAL, "%s: %s has no backward rule", f->name,

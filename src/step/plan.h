@@ -59,7 +59,7 @@ typedef struct tensor {
                       runs every operation by itself (passes/memory.c) */
 } tensor;
 
-#define OP_INPUTS_MAX 6
+#define OP_INPUTS_MAX 7
 #define OP_OUTPUTS_MAX 5
 
 /* l1 |w| + l2 w^2 of each element of a weight, which a loss counts. */

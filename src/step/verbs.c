@@ -489,8 +489,17 @@ static cornu_status saved_of_steps(step_builder *b, const shape *h, op *o)
     return builder_buffer(b, &s, &o->out[1], "%s/saved", b->node->name);
 }
 
+static cornu_status check_state(const step_builder *b, tensor_ref state, const shape *h)
+{
+    const shape *s = state == NO_TENSOR ? NULL : &b->plan->tensors[state].shape;
+    if (!s || (s->rank == 2 && s->dim[0] == h->dim[0] && s->dim[1] == h->dim[2]))
+        return CORNU_OK;
+    return shape_fail(b, "initial state", state, "(batch, units)");
+}
+
 cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_ref bias,
-                            const recurrence *r, tensor_ref *y)
+                            const recurrence *r, const tensor_ref first[2], tensor_ref *y,
+                            tensor_ref *c)
 {
     shape s = emit_shape(b, z), full;
     const shape *w = u == NO_TENSOR ? NULL : &b->plan->tensors[u].shape;
@@ -506,9 +515,21 @@ cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_
     o.in[0] = z;
     o.in[1] = u;
     o.in[2] = bias;
+    for (int i = 0; first && i < 2; i++) {
+        TRY(check_state(b, first[i], &full));
+        o.in[3 + i] = first[i];
+    }
     o.a.recurrent = *r;
     TRY(saved_of_steps(b, &full, &o));
-    return forward_to(b, &o, &full, y);
+    if (c) {
+        const shape last = {2, {full.dim[0], full.dim[2]}};
+        TRY(builder_buffer(b, &last, &o.out[2], "%s/c", b->node->name));
+        *c = o.out[2];
+    }
+    TRY(forward_to(b, &o, &full, y));
+    if (c)
+        b->notes[*c].needs_gradient = b->notes[*y].needs_gradient;
+    return CORNU_OK;
 }
 
 cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, tensor_ref *y)

@@ -580,6 +580,26 @@ static void add_embedding(const shape *x, int64_t rows, int64_t columns)
     label(c, more);
 }
 
+/* The states before the first step and after the last one; last: only the latter is read. */
+static void add_states(recurrent_cell cell, op_case forward, op_case backward, bool last)
+{
+    char more[64];
+    const shape *h = &forward.out[0], state = {2, {h->dim[0], h->dim[2]}};
+    const bool lstm = cell == CELL_LSTM;
+    snprintf(more, sizeof more, "cell %d, %s", (int)cell, last ? "the last state" : "states");
+    forward.in[3] = backward.in[4] = backward.out[3] = state;
+    if (lstm)
+        forward.in[4] = forward.out[2] = backward.in[5] = backward.in[6] = backward.out[4] = state;
+    if (last)
+        backward.in[3] = backward.out[3] = (shape){0};
+    op_case *c = add(forward.kind);
+    *c = forward;
+    label(c, more);
+    c = add(backward.kind);
+    *c = backward;
+    label(c, more);
+}
+
 static void add_recurrent(recurrent_cell cell, const int64_t size[3], bool backwards)
 {
     static const char *const names[] = {"simple", "lstm", "gru, reset after", "gru, reset before"};
@@ -606,6 +626,10 @@ static void add_recurrent(recurrent_cell cell, const int64_t size[3], bool backw
                    .out = {z, gru ? dr : no, before},
                    .a = a};
     label(c, names[cell]);
+    const op_case back = *c, forward = c[-1];
+    add_states(cell, forward, back, false);
+    if (cell == CELL_LSTM)
+        add_states(cell, forward, back, true);
 }
 
 static void add_slices(void)

@@ -13,13 +13,13 @@ typedef double rule_real;
     activate_element_back((activation){(activation_kind)(kind), (float)(alpha)}, y, dy)
 #include "device/rules/recurrent.h"
 
-/* One step of one sample. Rows of the operation's tensors; h_before: of the step before, NULL at
-   the first, whose state is 0. */
+/* One step of one sample. Rows of the operation's tensors; h_before, c_before: of the step before,
+   or what the first begins with, NULL: 0. */
 typedef struct cell_step {
     const recurrent_sizes *s;
     recurrent_functions a;
     const float *u, *bias;
-    const float *z, *h_before, *kept_before;
+    const float *z, *h_before, *c_before;
     float *kept, *h;
     const double *dh; /* backward, with what the step after adds: [units] */
     double *carry[2]; /* of the state, and of an LSTM's c, for the step before: [units] */
@@ -85,11 +85,6 @@ static lstm_cell lstm_of(const cell_step *c, int64_t i)
                        (double)k[4 * n]};
 }
 
-static double c_before(const cell_step *c, int64_t i)
-{
-    return c->kept_before ? (double)c->kept_before[4 * c->s->units + i] : 0;
-}
-
 static void lstm_step(const cell_step *c)
 {
     const int64_t n = c->s->units;
@@ -99,7 +94,7 @@ static void lstm_step(const cell_step *c)
                        .f = gate_of(c, 1, i),
                        .g = gate_of(c, 2, i),
                        .o = gate_of(c, 3, i)};
-        s = lstm_next(c->a, s, c_before(c, i), &h);
+        s = lstm_next(c->a, s, or_else(c->c_before, i, 0), &h);
         c->kept[i] = (float)s.i;
         c->kept[n + i] = (float)s.f;
         c->kept[2 * n + i] = (float)s.g;
@@ -114,7 +109,7 @@ static void lstm_step_back(const cell_step *c)
     const int64_t n = c->s->units;
     for (int64_t i = 0; i < n; i++) {
         const lstm_cell d =
-            lstm_back(c->a, lstm_of(c, i), c_before(c, i), c->dh[i], &c->carry[1][i]);
+            lstm_back(c->a, lstm_of(c, i), or_else(c->c_before, i, 0), c->dh[i], &c->carry[1][i]);
         c->dz[i] = (float)d.i;
         c->dz[n + i] = (float)d.f;
         c->dz[2 * n + i] = (float)d.g;
@@ -184,27 +179,36 @@ static step_function *const backward[] = {[CELL_SIMPLE] = simple_back,
                                           [CELL_GRU_AFTER] = gru_step_back,
                                           [CELL_GRU_BEFORE] = gru_step_back};
 
-/* The rows of `saved` and `h` at a step of a sample, and of the step before. */
-static void take_rows(cell_step *c, float *saved, float *h, int64_t sample, int64_t step)
+/* The rows of `saved` and `h` at a step of a sample, and of the step before; first: h0 and c0. */
+static void take_rows(cell_step *c, float *saved, float *h, const float *const first[2],
+                      int64_t sample, int64_t step)
 {
     const recurrent_sizes *s = c->s;
     const int64_t kept = s->kept * s->units;
     c->h = h + recurrent_h_row(s, sample, step) * s->units;
-    c->h_before = step > 0 ? h + recurrent_h_row(s, sample, step - 1) * s->units : NULL;
     c->kept = saved ? saved + recurrent_row(s, sample, step) * kept : NULL;
-    c->kept_before = saved && step > 0 ? saved + recurrent_row(s, sample, step - 1) * kept : NULL;
+    c->h_before = first[0] ? first[0] + sample * s->units : NULL;
+    c->c_before = first[1] ? first[1] + sample * s->units : NULL;
+    if (step > 0)
+        c->h_before = h + recurrent_h_row(s, sample, step - 1) * s->units;
+    if (step > 0 && s->cell == CELL_LSTM)
+        c->c_before = saved + recurrent_row(s, sample, step - 1) * kept + 4 * s->units;
 }
 
 cornu_status reference_recurrent_forward(const op_run *r)
 {
     const recurrent_sizes s = recurrent_sizes_of(r->plan, r->op);
     cell_step c = {.s = &s, .a = functions_of(r->op), .u = r->in[1], .bias = r->in[2]};
-    for (int64_t sample = 0; sample < s.batch; sample++)
+    for (int64_t sample = 0; sample < s.batch; sample++) {
         for (int64_t step = 0; step < s.steps; step++) {
             c.z = r->in[0] + recurrent_row(&s, sample, step) * s.gates * s.units;
-            take_rows(&c, r->out[1], r->out[0], sample, step);
+            take_rows(&c, r->out[1], r->out[0], &r->in[3], sample, step);
             forward[s.cell](&c);
         }
+        if (r->out[2])
+            memcpy(r->out[2] + sample * s.units, c.kept + 4 * s.units,
+                   (size_t)s.units * sizeof *c.kept);
+    }
     return CORNU_OK;
 }
 
@@ -224,18 +228,25 @@ static void back_through(cell_step *c, const op_run *r, int64_t sample, double *
 {
     const recurrent_sizes *s = c->s;
     const int64_t n = s->units;
-    memset(c->carry[0], 0, (size_t)(2 * n) * sizeof **c->carry);
+    for (int64_t i = 0; i < n; i++) {
+        c->carry[0][i] = 0;
+        c->carry[1][i] = or_else(r->in[6], sample * n + i, 0);
+    }
     for (int64_t step = s->steps - 1; step >= 0; step--) {
         const int64_t row = recurrent_row(s, sample, step);
-        take_rows(c, (float *)(uintptr_t)r->in[2], (float *)(uintptr_t)r->in[1], sample, step);
+        take_rows(c, (float *)(uintptr_t)r->in[2], (float *)(uintptr_t)r->in[1], &r->in[4], sample,
+                  step);
         c->dz = r->out[0] + row * s->gates * n;
         c->dr = r->out[1] ? r->out[1] + row * s->products * s->gates * n : NULL;
         for (int64_t i = 0; i < n; i++)
-            dh[i] = (double)r->in[3][recurrent_h_row(s, sample, step) * n + i] + c->carry[0][i];
+            dh[i] = or_else(r->in[3], recurrent_h_row(s, sample, step) * n + i, 0) + c->carry[0][i];
         backward[s->cell](c);
         if (r->out[2])
             write_before(c, r->out[2] + row * s->products * n);
     }
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; r->out[3 + k] && i < n; i++)
+            r->out[3 + k][sample * n + i] = (float)c->carry[k][i];
 }
 
 cornu_status reference_recurrent_backward(const op_run *r)

@@ -42,7 +42,7 @@ void event_file_close(event_file *f);
 
 /* As TensorBoard's graph page shows them: a graph whose nodes have a compute time and a memory by
    which they are coloured (its "Profile"). */
-enum { EVENT_RANK = 5, EVENT_INPUTS = 6, EVENT_RESULTS = 5 };
+enum { EVENT_RANK = 5, EVENT_INPUTS = 7, EVENT_RESULTS = 5 };
 
 typedef struct event_shape {
     int rank;

@@ -200,7 +200,7 @@ static cornu_status emit_cell(const layer *l, step_builder *b, tensor_ref x, ste
     }
     TRY(dropped(b, x, c->dropout, &z));
     TRY(emit_dense(b, z, emit_weight(b, 0), bias, &z));
-    return emit_recurrent(b, z, emit_weight(b, 1), of_state, &r, y);
+    return emit_recurrent(b, z, emit_weight(b, 1), of_state, &r, NULL, y, NULL);
 }
 
 /* Cells behind each other are layers behind each other: the first reads the steps in their order,

@@ -132,6 +132,17 @@ static void multiply(const recurrent_run *run, const factor *p, const float *a, 
 
 /* ---- forward ----------------------------------------------------------------------------- */
 
+/* h0 (0) or c0 (1); NULL: zeros. */
+static const float *first_state(const recurrent_run *run, int number)
+{
+    return run->r->in[(run->s->back ? 4 : 3) + number];
+}
+
+static const float *state_of(const float *states, const recurrent_sizes *s, int64_t sample)
+{
+    return states ? states + sample * s->units : NULL;
+}
+
 /* The rows of a sample at a step. */
 static recurrent_unit_rows rows_of(const recurrent_run *run, int64_t sample, int64_t step)
 {
@@ -143,13 +154,15 @@ static recurrent_unit_rows rows_of(const recurrent_run *run, int64_t sample, int
     float *saved = back ? (float *)(uintptr_t)r->in[2] : r->out[1];
     recurrent_unit_rows c = {.r = &r->op->a.recurrent,
                              .units = s->units,
-                             .h = h + recurrent_h_row(s, sample, step) * s->units};
+                             .h = h + recurrent_h_row(s, sample, step) * s->units,
+                             .h_before = state_of(first_state(run, 0), s, sample),
+                             .c_before = state_of(first_state(run, 1), s, sample)};
     if (step > 0)
         c.h_before = h + recurrent_h_row(s, sample, step - 1) * s->units;
     if (saved)
         c.kept = saved + recurrent_row(s, sample, step) * kept;
-    if (saved && step > 0)
-        c.kept_before = saved + recurrent_row(s, sample, step - 1) * kept;
+    if (step > 0 && s->cell == CELL_LSTM)
+        c.c_before = saved + recurrent_row(s, sample, step - 1) * kept + 4 * s->units;
     return c;
 }
 
@@ -181,12 +194,15 @@ static void multiply_state(const recurrent_run *run, int64_t sample, int64_t ste
     const recurrent_sizes *s = &run->s->s;
     const recurrent_unit_rows c = rows_of(run, sample, step);
     const int64_t h_row = s->steps * s->units, kept_row = s->kept * h_row;
+    const int64_t before_row = step > 0 ? h_row : s->units;
     float *to = s->kept > 0 ? c.kept : c.h;
     if (!c.h_before)
         return;
-    multiply(run, &run->factors[0], c.h_before, h_row, to, s->kept > 0 ? kept_row : h_row, rows);
+    multiply(run, &run->factors[0], c.h_before, before_row, to, s->kept > 0 ? kept_row : h_row,
+             rows);
     if (s->cell == CELL_GRU_AFTER)
-        multiply(run, &run->factors[1], c.h_before, h_row, c.kept + 3 * s->units, kept_row, rows);
+        multiply(run, &run->factors[1], c.h_before, before_row, c.kept + 3 * s->units, kept_row,
+                 rows);
 }
 
 static void finish_step(const recurrent_run *run, int64_t begin, int64_t end, int64_t step)
@@ -201,13 +217,23 @@ static void finish_step(const recurrent_run *run, int64_t begin, int64_t end, in
     if (s->cell != CELL_GRU_BEFORE)
         return;
     const recurrent_unit_rows first = rows_of(run, begin, step);
-    if (step > 0)
+    if (first.h_before)
         multiply(run, &run->factors[1], first.kept + 3 * n, kept_row, first.kept + 2 * n, kept_row,
                  end - begin);
     for (int64_t sample = begin; sample < end; sample++) {
         const recurrent_unit_rows c = rows_of(run, sample, step);
         cells->candidate(&c);
     }
+}
+
+/* The last step's c. */
+static void write_last(const recurrent_run *run, int64_t begin, int64_t end)
+{
+    const recurrent_sizes *s = &run->s->s;
+    float *c = run->r->out[2];
+    for (int64_t sample = begin; c && sample < end; sample++)
+        copy(c + sample * s->units, rows_of(run, sample, s->steps - 1).kept + 4 * s->units, NULL,
+             s->units);
 }
 
 static void forward_task(void *context, int64_t task, int worker)
@@ -222,6 +248,7 @@ static void forward_task(void *context, int64_t task, int worker)
         multiply_state(run, begin, step, end - begin);
         finish_step(run, begin, end, step);
     }
+    write_last(run, begin, end);
 }
 
 static cornu_status run_forward(const op_run *r)
@@ -241,7 +268,8 @@ static recurrent_unit_rows gradient_rows(const recurrent_run *run, float *carry,
     const recurrent_sizes *s = &run->s->s;
     const int64_t n = s->units, row = recurrent_row(s, sample, step);
     recurrent_unit_rows c = rows_of(run, sample, step);
-    c.dh = r->in[3] + recurrent_h_row(s, sample, step) * n;
+    if (r->in[3])
+        c.dh = r->in[3] + recurrent_h_row(s, sample, step) * n;
     c.dz = r->out[0] + row * s->gates * n;
     if (r->out[1])
         c.dr = r->out[1] + row * s->products * s->gates * n;
@@ -286,8 +314,28 @@ static void back_step(const recurrent_run *run, float *carry, int64_t begin, int
             cells->reset(&c);
         }
     }
-    if (step > 0)
+    if (step > 0 || run->r->out[3])
         multiply(run, &run->factors[0], products, row, first.carry, n, end - begin);
+}
+
+/* The gradient of the last step's c is where the carry of c begins. */
+static void begin_carries(const recurrent_run *run, float *carry, int64_t begin, int64_t end)
+{
+    const int64_t n = run->s->s.units, rows = run->s->rows;
+    const float *dc = run->r->in[6];
+    memset(carry, 0, (size_t)(2 * rows * n) * sizeof *carry);
+    if (dc)
+        memcpy(carry + rows * n, dc + begin * n, (size_t)((end - begin) * n) * sizeof *carry);
+}
+
+/* What is left of the carries is the gradient of the first states. */
+static void end_carries(const recurrent_run *run, const float *carry, int64_t begin, int64_t end)
+{
+    const int64_t n = run->s->s.units;
+    for (int k = 0; k < 2; k++)
+        if (run->r->out[3 + k])
+            memcpy(run->r->out[3 + k] + begin * n, carry + k * run->s->rows * n,
+                   (size_t)((end - begin) * n) * sizeof *carry);
 }
 
 static void backward_task(void *context, int64_t task, int worker)
@@ -297,9 +345,10 @@ static void backward_task(void *context, int64_t task, int worker)
     float *carry = run->carries + worker * floats;
     int64_t begin, end;
     cpu_task_range(run->s->s.batch, run->s->rows, task, &begin, &end);
-    memset(carry, 0, (size_t)floats * sizeof *carry);
+    begin_carries(run, carry, begin, end);
     for (int64_t step = run->s->s.steps - 1; step >= 0; step--)
         back_step(run, carry, begin, end, step);
+    end_carries(run, carry, begin, end);
 }
 
 static cornu_status run_backward(const op_run *r)

@@ -101,7 +101,7 @@ static void lstm_forward(const recurrent_unit_rows *c)
                        .f = load(c->kept, n + i, left),
                        .g = load(c->kept, 2 * n + i, left),
                        .o = load(c->kept, 3 * n + i, left)};
-        s = lstm_next(a, s, load(c->kept_before, 4 * n + i, left), &h);
+        s = lstm_next(a, s, load(c->c_before, i, left), &h);
         store(c->kept, i, left, s.i);
         store(c->kept, n + i, left, s.f);
         store(c->kept, 2 * n + i, left, s.g);
@@ -123,7 +123,7 @@ static void lstm_backward(const recurrent_unit_rows *c)
                              .o = load(c->kept, 3 * n + i, left),
                              .c = load(c->kept, 4 * n + i, left)};
         vec dc = load(c->carry_c, i, left);
-        const lstm_cell d = lstm_back(a, s, load(c->kept_before, 4 * n + i, left), dh, &dc);
+        const lstm_cell d = lstm_back(a, s, load(c->c_before, i, left), dh, &dc);
         store(c->dz, i, left, d.i);
         store(c->dz, n + i, left, d.f);
         store(c->dz, 2 * n + i, left, d.g);

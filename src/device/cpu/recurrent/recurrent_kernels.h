@@ -5,13 +5,13 @@
 #include "device/recurrent.h"
 
 /* Rows of one sample and step, as the operation's tensors have them; `before` are the step
-   before's, NULL: 0. */
+   before's, or what the first step begins with, NULL: 0. */
 typedef struct recurrent_unit_rows {
     const recurrence *r;
     int64_t units;
     float *kept, *h;
-    const float *h_before, *kept_before;
-    const float *dh;        /* backward: from the layers after */
+    const float *h_before, *c_before;
+    const float *dh;        /* backward: from the layers after; NULL: 0 */
     float *carry, *carry_c; /* from the step after, for the step before */
     float *dz, *dr;
 } recurrent_unit_rows;

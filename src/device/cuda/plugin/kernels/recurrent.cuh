@@ -19,6 +19,9 @@
     i += RECURRENT_THREADS
 #define ROW(step, last) (sample * p.steps + ((last) ? p.steps - 1 - (step) : (step)))
 
+/* The state of a sample in [batch][n]; NULL: 0. */
+#define FIRST(states) ((states) ? (states) + sample * p.n : NULL)
+
 /* numbers (NULL: 0) times column `column` of u */
 static __device__ inline float state_product(const float *numbers, const float *u, int64_t column,
                                              int64_t n, int64_t columns)
@@ -49,8 +52,11 @@ extern "C" __global__ void __launch_bounds__(RECURRENT_THREADS)
             const float *x = p.z + ROW(step, p.from_last) * columns;
             float *to = p.h + ROW(step, p.to_last) * p.n;
             float *k = p.saved + ROW(step, p.from_last) * p.kept * p.n;
-            const float *before = step > 0 ? p.h + ROW(step - 1, p.to_last) * p.n : NULL;
-            const float *k_before = p.saved + ROW(step - 1, p.from_last) * p.kept * p.n;
+            const float *before = FIRST(p.h0), *c_before = FIRST(p.c0);
+            if (step > 0) {
+                before = p.h + ROW(step - 1, p.to_last) * p.n;
+                c_before = p.saved + (ROW(step - 1, p.from_last) * p.kept + 4) * p.n;
+            }
             for (EACH_UNIT(i, p.cell == CELL_GRU_BEFORE ? 2 * p.n : columns)) {
                 float y = state_product(before, p.u, i, p.n, columns) + (p.bias ? p.bias[i] : 0);
                 if (p.cell == CELL_SIMPLE)
@@ -67,13 +73,15 @@ extern "C" __global__ void __launch_bounds__(RECURRENT_THREADS)
                 if (p.cell == CELL_LSTM) {
                     float y;
                     lstm_cell s = {k[i], k[p.n + i], k[2 * p.n + i], k[3 * p.n + i], 0};
-                    s = lstm_next(a, s, step > 0 ? k_before[4 * p.n + i] : 0, &y);
+                    s = lstm_next(a, s, c_before ? c_before[i] : 0, &y);
                     k[i] = s.i;
                     k[p.n + i] = s.f;
                     k[2 * p.n + i] = s.g;
                     k[3 * p.n + i] = s.o;
                     k[4 * p.n + i] = s.c;
                     to[i] = y;
+                    if (p.last && step == p.steps - 1)
+                        p.last[sample * p.n + i] = s.c;
                 } else if (p.cell == CELL_GRU_AFTER) {
                     float y = recurrent_act(a, x[2 * p.n + i] + k[p.n + i] * k[3 * p.n + i]);
                     k[2 * p.n + i] = y;
@@ -100,18 +108,24 @@ extern "C" __global__ void __launch_bounds__(RECURRENT_THREADS)
     const int64_t columns = p.gates * p.n;
     for (int64_t sample = blockIdx.x; sample < p.batch; sample += gridDim.x) {
         float *carry = p.carries + sample * 2 * p.n, *carry_c = carry + p.n;
-        for (EACH_UNIT(i, 2 * p.n))
+        for (EACH_UNIT(i, p.n)) {
             carry[i] = 0;
+            carry_c[i] = p.dc ? p.dc[sample * p.n + i] : 0;
+        }
         __syncthreads();
         for (int64_t step = p.steps - 1; step >= 0; step--) {
             const int64_t row = ROW(step, p.from_last), h_row = ROW(step, p.to_last);
             const float *k = p.saved + row * p.kept * p.n;
-            const float *k_before = p.saved + ROW(step - 1, p.from_last) * p.kept * p.n;
-            const float *before = step > 0 ? p.h + ROW(step - 1, p.to_last) * p.n : NULL;
+            const float *before = FIRST(p.h0), *c_before = FIRST(p.c0);
+            if (step > 0) {
+                before = p.h + ROW(step - 1, p.to_last) * p.n;
+                c_before = p.saved + (ROW(step - 1, p.from_last) * p.kept + 4) * p.n;
+            }
             float *of_z = p.dz + row * columns;
             float *of_product = p.dr ? p.dr + row * p.products * columns : of_z;
             for (EACH_UNIT(i, p.n)) {
-                const float d = p.dh[h_row * p.n + i] + carry[i], b = before ? before[i] : 0;
+                const float d = (p.dh ? p.dh[h_row * p.n + i] : 0) + carry[i];
+                const float b = before ? before[i] : 0;
                 carry[i] = 0;
                 if (p.left) {
                     p.left[row * p.products * p.n + i] = b;
@@ -124,8 +138,7 @@ extern "C" __global__ void __launch_bounds__(RECURRENT_THREADS)
                     const lstm_cell s = {k[i], k[p.n + i], k[2 * p.n + i], k[3 * p.n + i],
                                          k[4 * p.n + i]};
                     float dc = carry_c[i];
-                    const lstm_cell g =
-                        lstm_back(a, s, step > 0 ? k_before[4 * p.n + i] : 0, d, &dc);
+                    const lstm_cell g = lstm_back(a, s, c_before ? c_before[i] : 0, d, &dc);
                     of_z[i] = g.i;
                     of_z[p.n + i] = g.f;
                     of_z[2 * p.n + i] = g.g;
@@ -160,10 +173,17 @@ extern "C" __global__ void __launch_bounds__(RECURRENT_THREADS)
                 carry[i] += state_product_back(of_product, p.u, i, 0, columns, columns);
             __syncthreads();
         }
+        for (EACH_UNIT(i, p.n)) {
+            if (p.dh0)
+                p.dh0[sample * p.n + i] = carry[i];
+            if (p.dc0)
+                p.dc0[sample * p.n + i] = carry_c[i];
+        }
     }
 }
 
 #undef EACH_UNIT
 #undef ROW
+#undef FIRST
 
 #endif

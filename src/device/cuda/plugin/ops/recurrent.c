@@ -24,8 +24,11 @@ static cornu_status enqueue_forward(const gpu_op *r)
     recurrent_forward_params p = {.z = (const float *)r->in[0],
                                   .u = (const float *)r->in[1],
                                   .bias = (const float *)r->in[2],
+                                  .h0 = (const float *)r->in[3],
+                                  .c0 = (const float *)r->in[4],
                                   .h = (float *)r->out[0],
-                                  .saved = (float *)r->out[1]};
+                                  .saved = (float *)r->out[1],
+                                  .last = (float *)r->out[2]};
     SET_SIZES(p, s, &r->op->a.recurrent);
     return cuda_launch(r->g, CUDA_recurrent_forward,
                        cuda_line(gpu_blocks(s.batch, 1, 4096), RECURRENT_THREADS), &p);
@@ -45,9 +48,14 @@ static cornu_status enqueue_backward(const gpu_op *r)
                                    .h = (const float *)r->in[1],
                                    .saved = (const float *)r->in[2],
                                    .dh = (const float *)r->in[3],
+                                   .h0 = (const float *)r->in[4],
+                                   .c0 = (const float *)r->in[5],
+                                   .dc = (const float *)r->in[6],
                                    .dz = (float *)r->out[0],
                                    .dr = (float *)r->out[1],
                                    .left = (float *)r->out[2],
+                                   .dh0 = (float *)r->out[3],
+                                   .dc0 = (float *)r->out[4],
                                    .carries = (float *)r->scratch};
     SET_SIZES(p, s, &r->op->a.recurrent);
     return cuda_launch(r->g, CUDA_recurrent_backward,

@@ -23,6 +23,9 @@ typedef float rule_real;
 #define EACH_UNIT(i, count) long i = get_local_id(0); i < (count); i += WORK_ITEMS
 #define ROW(step, last) (sample * steps + ((last) ? steps - 1 - (step) : (step)))
 
+/* The state of a sample in [batch][n]; NULL: 0. */
+#define FIRST(states) ((states) ? (states) + sample * n : 0)
+
 /* numbers (NULL: 0) times column `column` of u */
 static inline float product(global const float *numbers, global const float *u, long column,
                             long n, long columns)
@@ -44,13 +47,17 @@ static inline float product_back(global const float *numbers, global const float
 }
 
 KERNEL(recurrent_forward, WORK_ITEMS)
-(IN(float, z), IN(float, u), IN(float, bias), OUT(float, h), OUT(float, saved), SIZES)
+(IN(float, z), IN(float, u), IN(float, bias), IN(float, h0), IN(float, c0), OUT(float, h),
+ OUT(float, saved), OUT(float, last), SIZES)
 {
     AT(z);
     AT(u);
     AT(bias);
+    AT(h0);
+    AT(c0);
     AT(h);
     AT(saved);
+    AT(last);
     const recurrent_functions a = {act, gate, act_alpha, gate_alpha};
     const long columns = gates * n;
     for (long sample = get_group_id(0); sample < batch; sample += get_num_groups(0))
@@ -58,8 +65,11 @@ KERNEL(recurrent_forward, WORK_ITEMS)
             global const float *x = z + ROW(step, from_last) * columns;
             global float *to = h + ROW(step, to_last) * n;
             global float *k = saved + ROW(step, from_last) * kept * n;
-            global const float *before = step > 0 ? h + ROW(step - 1, to_last) * n : 0;
-            global const float *k_before = saved + ROW(step - 1, from_last) * kept * n;
+            global const float *before = FIRST(h0), *c_before = FIRST(c0);
+            if (step > 0) {
+                before = h + ROW(step - 1, to_last) * n;
+                c_before = saved + (ROW(step - 1, from_last) * kept + 4) * n;
+            }
             for (EACH_UNIT(i, cell == CELL_GRU_BEFORE ? 2 * n : columns)) {
                 float y = product(before, u, i, n, columns) + (bias ? bias[i] : 0);
                 if (cell == CELL_SIMPLE)
@@ -76,13 +86,15 @@ KERNEL(recurrent_forward, WORK_ITEMS)
                 if (cell == CELL_LSTM) {
                     float y;
                     lstm_cell s = {k[i], k[n + i], k[2 * n + i], k[3 * n + i], 0};
-                    s = lstm_next(a, s, step > 0 ? k_before[4 * n + i] : 0, &y);
+                    s = lstm_next(a, s, c_before ? c_before[i] : 0, &y);
                     k[i] = s.i;
                     k[n + i] = s.f;
                     k[2 * n + i] = s.g;
                     k[3 * n + i] = s.o;
                     k[4 * n + i] = s.c;
                     to[i] = y;
+                    if (last && step == steps - 1)
+                        last[sample * n + i] = s.c;
                 } else if (cell == CELL_GRU_AFTER) {
                     float y = recurrent_act(a, x[2 * n + i] + k[n + i] * k[3 * n + i]);
                     k[2 * n + i] = y;
@@ -103,33 +115,45 @@ KERNEL(recurrent_forward, WORK_ITEMS)
 }
 
 KERNEL(recurrent_backward, WORK_ITEMS)
-(IN(float, u), IN(float, h), IN(float, saved), IN(float, dh), OUT(float, dz), OUT(float, dr),
- OUT(float, left), OUT(float, carries), SIZES)
+(IN(float, u), IN(float, h), IN(float, saved), IN(float, dh), IN(float, h0), IN(float, c0),
+ IN(float, dc), OUT(float, dz), OUT(float, dr), OUT(float, left), OUT(float, dh0), OUT(float, dc0),
+ OUT(float, carries), SIZES)
 {
     AT(u);
     AT(h);
     AT(saved);
     AT(dh);
+    AT(h0);
+    AT(c0);
+    AT(dc);
     AT(dz);
     AT(dr);
     AT(left);
+    AT(dh0);
+    AT(dc0);
     AT(carries);
     const recurrent_functions a = {act, gate, act_alpha, gate_alpha};
     const long columns = gates * n;
     for (long sample = get_group_id(0); sample < batch; sample += get_num_groups(0)) {
         global float *carry = carries + sample * 2 * n, *carry_c = carry + n;
-        for (EACH_UNIT(i, 2 * n))
+        for (EACH_UNIT(i, n)) {
             carry[i] = 0;
+            carry_c[i] = dc ? dc[sample * n + i] : 0;
+        }
         ALL_FENCE;
         for (long step = steps - 1; step >= 0; step--) {
             const long row = ROW(step, from_last), h_row = ROW(step, to_last);
             global const float *k = saved + row * kept * n;
-            global const float *k_before = saved + ROW(step - 1, from_last) * kept * n;
-            global const float *before = step > 0 ? h + ROW(step - 1, to_last) * n : 0;
+            global const float *before = FIRST(h0), *c_before = FIRST(c0);
+            if (step > 0) {
+                before = h + ROW(step - 1, to_last) * n;
+                c_before = saved + (ROW(step - 1, from_last) * kept + 4) * n;
+            }
             global float *of_z = dz + row * columns;
             global float *of_product = dr ? dr + row * products * columns : of_z;
             for (EACH_UNIT(i, n)) {
-                const float d = dh[h_row * n + i] + carry[i], b = before ? before[i] : 0;
+                const float d = (dh ? dh[h_row * n + i] : 0) + carry[i];
+                const float b = before ? before[i] : 0;
                 carry[i] = 0;
                 if (left) {
                     left[row * products * n + i] = b;
@@ -140,14 +164,13 @@ KERNEL(recurrent_backward, WORK_ITEMS)
                     of_z[i] = recurrent_act_back(a, h[h_row * n + i], d);
                 } else if (cell == CELL_LSTM) {
                     const lstm_cell s = {k[i], k[n + i], k[2 * n + i], k[3 * n + i], k[4 * n + i]};
-                    float dc = carry_c[i];
-                    const lstm_cell g =
-                        lstm_back(a, s, step > 0 ? k_before[4 * n + i] : 0, d, &dc);
+                    float of_c = carry_c[i];
+                    const lstm_cell g = lstm_back(a, s, c_before ? c_before[i] : 0, d, &of_c);
                     of_z[i] = g.i;
                     of_z[n + i] = g.f;
                     of_z[2 * n + i] = g.g;
                     of_z[3 * n + i] = g.o;
-                    carry_c[i] = dc;
+                    carry_c[i] = of_c;
                 } else {
                     const gru_gradient g = gru_back(a, k[i], k[2 * n + i], b, d);
                     of_z[i] = of_product[i] = g.z;
@@ -174,6 +197,12 @@ KERNEL(recurrent_backward, WORK_ITEMS)
             for (EACH_UNIT(i, n))
                 carry[i] += product_back(of_product, u, i, 0, columns, columns);
             ALL_FENCE;
+        }
+        for (EACH_UNIT(i, n)) {
+            if (dh0)
+                dh0[sample * n + i] = carry[i];
+            if (dc0)
+                dc0[sample * n + i] = carry_c[i];
         }
     }
 }

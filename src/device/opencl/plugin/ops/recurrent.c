@@ -14,7 +14,8 @@ static cornu_status enqueue_forward(const gpu_op *r)
     const recurrence *f = &r->op->a.recurrent;
     return OPENCL_LAUNCH(r->g, OPENCL_recurrent_forward, opencl_line(gpu_blocks(s.batch, 1, 4096)),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),
-                         A_ADDRESS(r->out[0]), A_ADDRESS(r->out[1]), A_SIZES(s, f));
+                         A_ADDRESS(r->in[3]), A_ADDRESS(r->in[4]), A_ADDRESS(r->out[0]),
+                         A_ADDRESS(r->out[1]), A_ADDRESS(r->out[2]), A_SIZES(s, f));
 }
 
 static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, size_t *scratch_bytes)
@@ -30,8 +31,10 @@ static cornu_status enqueue_backward(const gpu_op *r)
     const recurrence *f = &r->op->a.recurrent;
     return OPENCL_LAUNCH(r->g, OPENCL_recurrent_backward, opencl_line(gpu_blocks(s.batch, 1, 4096)),
                          A_ADDRESS(r->in[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[2]),
-                         A_ADDRESS(r->in[3]), A_ADDRESS(r->out[0]), A_ADDRESS(r->out[1]),
-                         A_ADDRESS(r->out[2]), A_ADDRESS(r->scratch), A_SIZES(s, f));
+                         A_ADDRESS(r->in[3]), A_ADDRESS(r->in[4]), A_ADDRESS(r->in[5]),
+                         A_ADDRESS(r->in[6]), A_ADDRESS(r->out[0]), A_ADDRESS(r->out[1]),
+                         A_ADDRESS(r->out[2]), A_ADDRESS(r->out[3]), A_ADDRESS(r->out[4]),
+                         A_ADDRESS(r->scratch), A_SIZES(s, f));
 }
 
 static const gpu_kernel forward = {.name = "samples", .enqueue = enqueue_forward};
