@@ -216,6 +216,8 @@ static cornu_status torch_modules(const cornu_model *m, torch_module **out, int 
     TRY(memory_new((size_t)m->layer_count + 1, sizeof **out, "modules", out));
     cornu_status status = memory_new((size_t)m->node_count, sizeof *flat, "modules", &flat);
     for (int i = 1; status == CORNU_OK && i < m->node_count; i++) {
+        if (m->nodes[i].output > 0) /* a state, which is no image */
+            continue;
         status = input_order(&m->nodes[i], flat, flat[i]);
         if (status == CORNU_OK)
             status = add_module(m, &m->nodes[i], flat[i], *out, count);

@@ -255,7 +255,7 @@ void model_take_end(cornu_model *m, const int *nodes, int count)
 /* The last node, a call of `l`, has come: an input, or the model's output. */
 static void add_end(cornu_model *m, const layer *l)
 {
-    const int last = m->node_count - 1;
+    const int last = m->last;
     if (m->within >= 0)
         return;
     if (layer_is_input(l->kind)) {
@@ -265,13 +265,17 @@ static void add_end(cornu_model *m, const layer *l)
     model_take_end(m, &last, 1);
 }
 
-/* Append a node: a call of `l` on the outputs of these nodes. */
-static cornu_status add_node(cornu_model *m, layer *l, const char *name, const int *inputs,
-                             int count, const shape *out)
+/* Append a node: a call of `l` on the outputs of these nodes, or its output number `output`. */
+static cornu_status append_node(cornu_model *m, const layer *l, const char *name, const int *inputs,
+                                int count, const shape *out, int output)
 {
     size_t capacity = (size_t)m->node_count;
-    model_node n = {
-        .layer = l, .call = l->call_count, .input_count = count, .within = m->within, .out = *out};
+    model_node n = {.layer = l,
+                    .call = l->call_count,
+                    .output = output,
+                    .input_count = count,
+                    .within = m->within,
+                    .out = *out};
     TRY(memory_grow(&m->nodes, &capacity, capacity + 1, sizeof *m->nodes));
     TRY(memory_copy_string(name, &n.name));
     cornu_status status = memory_new((size_t)count + 1, sizeof *n.inputs, l->name, &n.inputs);
@@ -281,9 +285,43 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
     }
     for (int i = 0; i < count; i++)
         n.inputs[i] = inputs[i];
-    m->last = m->node_count;
     m->nodes[m->node_count++] = n;
     m->link_count += count;
+    return CORNU_OK;
+}
+
+/* The further outputs of the call that is the last node: "lstm/output_2", ... */
+static cornu_status add_outputs(cornu_model *m, const layer *l, const layer_call *call)
+{
+    const int of = m->node_count - 1;
+    if (call->more_count > MODEL_LAYERS_MAX - m->node_count)
+        return doc_fail(l->where,
+                        "found more than %d layers and outputs; expected at most that many",
+                        MODEL_LAYERS_MAX);
+    for (int i = 0; i < call->more_count; i++) {
+        char *name;
+        TRY(memory_format(&name, "%s/output_%d", m->nodes[of].name, i + 2));
+        cornu_status status = append_node(m, l, name, &of, 1, &call->more[i], i + 1);
+        free(name);
+        TRY(status);
+    }
+    return CORNU_OK;
+}
+
+/* Append a call of `l` on the outputs of these nodes. */
+static cornu_status add_node(cornu_model *m, layer *l, const char *name, const int *inputs,
+                             int count, const layer_call *call)
+{
+    const int before = m->node_count, links = m->link_count;
+    TRY(append_node(m, l, name, inputs, count, &call->out, 0));
+    cornu_status status = add_outputs(m, l, call);
+    if (status != CORNU_OK) {
+        while (m->node_count > before)
+            model_node_free(&m->nodes[--m->node_count]);
+        m->link_count = links;
+        return status;
+    }
+    m->last = before;
     l->call_count++;
     add_end(m, l);
     return CORNU_OK;
@@ -292,7 +330,8 @@ static cornu_status add_node(cornu_model *m, layer *l, const char *name, const i
 static cornu_status check_input_count(const layer *l, int count)
 {
     const bool of_model = layer_is_input(l->kind) && l->owner < 0;
-    if (of_model ? count == 0 : l->kind->merges ? count >= 1 : count == 1)
+    const bool several = l->kind->merges || l->kind->reads_states;
+    if (of_model ? count == 0 : several ? count >= 1 : count == 1)
         return CORNU_OK;
     if (of_model)
         return status_fail(CORNU_INVALID, "found %d input%s; expected none: samples are its input",
@@ -346,7 +385,7 @@ static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int 
     l->weight_count = call.weight_count;
     cornu_status status = add_weights(m, l, &call);
     if (status == CORNU_OK)
-        status = add_node(m, l, l->name, inputs, count, &call.out);
+        status = add_node(m, l, l->name, inputs, count, &call);
     if (status != CORNU_OK) {
         model_truncate_variables(m, l->first_variable);
         m->weight_count = m->variable_count;
@@ -401,7 +440,7 @@ cornu_status model_repeat(cornu_model *m, layer *l, const doc *at, const char *n
     TRY(model_check_room(m, at));
     TRY(declare(m, l, at, inputs, &call));
     TRY(check_weights(m, l, &call, at));
-    return add_node(m, l, name, inputs, count, &call.out);
+    return add_node(m, l, name, inputs, count, &call);
 }
 
 cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const char *name,

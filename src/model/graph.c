@@ -6,11 +6,12 @@
 
 /* ---- readers ---------------------------------------------------------------------------- */
 
+/* Further outputs of the same call do not count. */
 static int count_readers(const cornu_model *m, int number, int *last)
 {
     int count = 0;
     for (int i = number + 1; i < m->node_count; i++)
-        for (int k = 0; k < m->nodes[i].input_count; k++)
+        for (int k = 0; m->nodes[i].output == 0 && k < m->nodes[i].input_count; k++)
             if (m->nodes[i].inputs[k] == number) {
                 count++;
                 *last = i;
@@ -27,7 +28,8 @@ int model_only_reader(const cornu_model *m, int number)
 bool model_branches(const cornu_model *m)
 {
     for (int i = 1; i < m->node_count; i++)
-        if (m->nodes[i].call > 0 || m->nodes[i].input_count != 1 || m->nodes[i].inputs[0] != i - 1)
+        if (m->nodes[i].call > 0 || m->nodes[i].output > 0 || m->nodes[i].input_count != 1 ||
+            m->nodes[i].inputs[0] != i - 1)
             return true;
     return m->output_count > 1;
 }
@@ -107,13 +109,23 @@ static cornu_status check_call(const cornu_model *m, int call)
     return fail_unread(m, m->nodes[c->outputs[0]].layer->where, c->name);
 }
 
-cornu_status model_check_graph(const cornu_model *m)
+/* Is an output of the call that is node number `number` read, or one of the model's or submodel's?
+ */
+static bool is_used(const cornu_model *m, int number)
 {
     int reader;
+    for (int i = number; i < number + model_outputs_of(m, number); i++)
+        if (is_output(m, i) || is_output_of(m, i, m->nodes[i].within) ||
+            count_readers(m, i, &reader) > 0)
+            return true;
+    return false;
+}
+
+cornu_status model_check_graph(const cornu_model *m)
+{
     for (int i = 0; i < m->node_count; i++) {
         const model_node *n = &m->nodes[i];
-        if (!layer_is_input(n->layer->kind) && !is_output(m, i) && !is_output_of(m, i, n->within) &&
-            count_readers(m, i, &reader) == 0)
+        if (!layer_is_input(n->layer->kind) && n->output == 0 && !is_used(m, i))
             return fail_unread(m, n->layer->where, n->name);
     }
     for (int i = 0; i < m->call_count; i++)
@@ -239,9 +251,12 @@ bool model_is_within(const cornu_model *m, int number, int within)
     return c == within;
 }
 
+/* All outputs of a call are one vertex. */
 static int vertex_of(const cornu_model *m, int number, int within)
 {
     const int call = model_call_at(m, number, within);
+    if (m->nodes[number].output > 0)
+        number = m->nodes[number].inputs[0];
     return call < 0 ? number : m->node_count + call;
 }
 
@@ -290,6 +305,8 @@ bool model_level_branches(const cornu_model *m, int within)
         if (!model_is_within(m, i, within))
             continue;
         const int vertex = vertex_of(m, i, within);
+        if (!is_call(m, vertex) && m->nodes[i].output > 0)
+            return true;
         if (vertex == before)
             continue;
         const int number = is_call(m, vertex) ? call_of(m, vertex)->number : m->nodes[vertex].call;
@@ -497,7 +514,8 @@ static cornu_status order_level(const cornu_model *m, int within, bool first, in
         if (is_call(m, vertex))
             status = order_level(m, vertex - m->node_count, first, order, count);
         else
-            order[(*count)++] = vertex;
+            for (int k = 0; k < (first ? 1 : model_outputs_of(m, vertex)); k++)
+                order[(*count)++] = vertex + k;
     }
     free(sorted);
     return status;

@@ -111,6 +111,12 @@ static bool is_keyword(const layer_kind *kind, const char *key)
     return false;
 }
 
+/* The first states of a recurrent layer, which are inputs of the call. */
+static bool is_state(const layer_kind *kind, const char *key)
+{
+    return kind && kind->reads_states && strcmp(key, "initial_state") == 0;
+}
+
 /* Arguments of a call besides its input: the layer's options among them, or those without effect.
    Keras writes `training: false` for every Dropout; its fit() overrules it, also where a caller
    gave it. */
@@ -131,7 +137,7 @@ static cornu_status check_arguments(const layer_kind *kind, const doc *arguments
         return doc_fail_found(arguments, "a map of call arguments");
     for (int i = 0; i < arguments->count; i++) {
         const doc *a = arguments->items[i];
-        bool known = is_keyword(kind, a->key);
+        bool known = is_keyword(kind, a->key) || is_state(kind, a->key);
         if (known)
             continue;
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
@@ -231,6 +237,24 @@ static cornu_status read_operation_call(keras_layers *layers, keras_call *c)
     return CORNU_OK;
 }
 
+/* Of a tensor, or of a list of some. */
+static cornu_status add_links(keras_layers *layers, keras_call *c, const doc *at)
+{
+    const bool listed = at->type == DOC_LIST && at->count > 0 && at->items[0]->type != DOC_STRING;
+    for (int i = 0; listed && i < at->count; i++)
+        TRY(add_links(layers, c, at->items[i]));
+    return listed ? CORNU_OK : add_link(layers, c, at);
+}
+
+/* The keyword arguments of a call in either form; NULL: none. */
+static const doc *keywords_of(const doc *call)
+{
+    if (!call || call->type == DOC_MAP)
+        return doc_get(call, "kwargs");
+    const doc *first = first_item(call);
+    return first && first->type == DOC_LIST && first->count > 3 ? first->items[3] : NULL;
+}
+
 static cornu_status read_layer_call(keras_layers *layers, keras_call *c)
 {
     const doc *tensors = NULL;
@@ -238,8 +262,9 @@ static cornu_status read_layer_call(keras_layers *layers, keras_call *c)
     if (tensors->type == DOC_MAP)
         c->named = tensors;
     for (int i = 0; i < tensors->count; i++)
-        TRY(add_link(layers, c, tensors->items[i]));
-    return CORNU_OK;
+        TRY(add_links(layers, c, tensors->items[i]));
+    const doc *state = doc_get(keywords_of(c->at), "initial_state");
+    return state && state->type != DOC_NULL ? add_links(layers, c, state) : CORNU_OK;
 }
 
 static cornu_status read_call(keras_layers *layers, const keras_layer *l, const doc *node)
@@ -378,26 +403,17 @@ static cornu_status find_output(const cornu_model *m, const keras_layers *layers
         *node = c->parts[link->output];
         return CORNU_OK;
     }
-    const int outputs = inner ? inner->output_count : 1;
+    const int outputs = inner ? inner->output_count : model_outputs_of(m, c->made);
     if (link->output < 0 || link->output >= outputs)
         return doc_fail(link->at, "found output %lld of %.80s; expected %s%d%s",
                         (long long)link->output, c->of->name, outputs > 1 ? "0 to " : "",
                         outputs - 1, outputs > 1 ? "" : ", its only one");
-    *node = inner ? inner->outputs[link->output] : c->made;
+    *node = inner ? inner->outputs[link->output] : c->made + (int)link->output;
     return CORNU_OK;
 }
 
 static cornu_status append_submodel(cornu_model *m, const doc *section, const int *inputs,
                                     int count, int *inner);
-
-/* The keyword arguments of a call in either form; NULL: none. */
-static const doc *keywords_of(const doc *call)
-{
-    if (!call || call->type == DOC_MAP)
-        return doc_get(call, "kwargs");
-    const doc *first = first_item(call);
-    return first && first->type == DOC_LIST && first->count > 3 ? first->items[3] : NULL;
-}
 
 /* The layer's options, and among them those that the call says; *out is NULL where it says none. */
 static cornu_status with_keywords(const keras_layer *l, const doc *call, doc **out)
@@ -518,7 +534,7 @@ static cornu_status append_call(cornu_model *m, const keras_layers *layers, kera
     const int call = m->call_count;
     TRY_GOTO(l->is_operation ? append_operation(m, l, c, nodes)
                              : append_on(m, l, c->at, nodes, c->at ? c->inputs : l->given >= 0));
-    c->made = is_model(l) ? call : m->node_count - 1;
+    c->made = is_model(l) ? call : m->last;
 done:
     free(nodes);
     return status;
@@ -756,7 +772,7 @@ static cornu_status append_first(cornu_model *m, keras_layer *l, const int *inpu
     if (!*taken)
         return submodel_add_inputs(m, l->at, inputs, count, NULL);
     TRY(append_on(m, l, NULL, inputs, count));
-    const int node = m->node_count - 1;
+    const int node = m->last;
     return submodel_order_inputs(m, l->at, &node, 1);
 }
 

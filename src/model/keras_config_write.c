@@ -69,6 +69,19 @@ static json_t *keywords(const layer_kind *kind, const layer *l)
     return all;
 }
 
+/* Of a recurrent layer that begins with states: the tensors after the first, which it takes. */
+static json_t *state_arguments(const layer_kind *kind, const layer *l, json_t *tensors)
+{
+    json_t *first = json_incref(json_array_get(tensors, 0)), *more = keywords(kind, l);
+    json_array_remove(tensors, 0);
+    if (!more || json_object_set_new(more, "initial_state", tensors) != 0) {
+        json_decref(first);
+        json_decref(more);
+        return NULL;
+    }
+    return json_pack("{s:[o], s:o}", "args", first, "kwargs", more);
+}
+
 /* The arguments of a call, at the first call of its owner, `within`. */
 static json_t *call_arguments(const cornu_model *m, const model_member *of, int call, int within)
 {
@@ -80,6 +93,8 @@ static json_t *call_arguments(const cornu_model *m, const model_member *of, int 
     const bool listed = operation ? kind->operation && merges : kind ? merges : count > 1;
     for (int i = 0; i < count; i++)
         tensors = appended(tensors, argument(m, model_member_input(m, of, call, i), within));
+    if (kind && kind->reads_states && count > 1)
+        return state_arguments(kind, of->layer, tensors);
     if (operation)
         return operation_arguments(of->layer, listed ? appended(json_array(), tensors) : tensors);
     return json_pack(listed ? "{s:[o], s:o}" : "{s:o, s:o}", "args", tensors, "kwargs",

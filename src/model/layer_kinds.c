@@ -67,6 +67,7 @@ json_t *layer_table(void)
             json_object_set_new(row, "aliases",
                                 other_names[i] ? json_pack("[s]", other_names[i]) : json_array());
             json_object_set_new(row, "merges", json_boolean(k->merges));
+            json_object_set_new(row, "reads_states", json_boolean(k->reads_states));
             json_object_set_new(row, "unlisted", json_boolean(k->unlisted));
             json_object_set_new(row, "operation",
                                 k->operation ? json_string(k->operation) : json_null());

@@ -26,6 +26,7 @@ typedef struct weight_spec {
     bool trainable;
 } weight_spec;
 #define LAYER_WEIGHTS_MAX 64
+enum { LAYER_OUTPUTS_MAX = 8 }; /* of a call */
 
 /* A call of a layer while it is declared: the shapes of its inputs, and what the layer makes of
    them. */
@@ -33,6 +34,8 @@ typedef struct layer_call {
     const shape *in; /* [inputs], without the batch */
     int inputs;
     shape out;
+    shape more[LAYER_OUTPUTS_MAX - 1]; /* of further outputs */
+    int more_count;                    /* 0 on entry */
     weight_spec weights[LAYER_WEIGHTS_MAX];
     int weight_count; /* 0 on entry */
 } layer_call;
@@ -61,7 +64,7 @@ typedef struct layer_kind {
     /* Check the options, compute the call's output shape, and declare weights. Errors say what was
        found and expected; the caller adds the layer's name and place. */
     cornu_status (*declare)(layer *l, layer_call *call);
-    /* Describe the forward pass of a call on the tensors x. */
+    /* Describe the forward pass of a call on the tensors x. y: as many as the call has outputs. */
     cornu_status (*emit)(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y);
     const char *const *samples; /* NULL-ended: "INPUT SHAPE | OPTIONS", e.g. "7 | {units: 5}" or
                      "6,6,3 | {pool_size: 2}", or "INPUT SHAPE | LAYERS BEFORE IT, | OPTIONS": used
@@ -72,6 +75,7 @@ typedef struct layer_kind {
     bool changes_images;    /* at random; Keras's class does so wherever it is called without
                                `training` */
     bool merges;            /* takes a list of inputs; others take one */
+    bool reads_states; /* takes, after its one input, Keras's initial_state; declare checks it */
     const char *operation; /* Keras's module where it has an operation of this name, and no layer */
     bool unlisted;         /* as an operation it takes its inputs one by one, and not in a list */
 } layer_kind;
@@ -96,12 +100,14 @@ struct layer {
 
 /* A call of a layer on the outputs of earlier nodes. Layers own variables, nodes are the network:
    what follows the data walks the nodes, what keeps or names weights walks the layers. A call of a
-   submodel is taken apart into the calls of its layers. */
+   submodel is taken apart into the calls of its layers. Each further output of a call is a node of
+   its own, immediately after that of the call, which is its one input. */
 typedef struct model_node {
     const layer *layer;
     char *name;  /* of the layer or, for a further call of it, "LAYER/call_2" or what the recipe
                     says;  unique in the model */
     int call;    /* 0: the layer's first */
+    int output;  /* 0: the call itself, and its first output; else the number of a further output */
     int *inputs; /* [input_count] numbers of earlier nodes; the model's InputLayers have none, those
                     of a submodel the one whose output they pass on */
     int input_count;
@@ -229,6 +235,14 @@ cornu_status model_append_on(cornu_model *m, const char *class_name, const doc *
    have other shapes. */
 cornu_status model_call_again(cornu_model *m, layer *l, const doc *at, const char *name,
                               const int *inputs, int count);
+/* How many outputs the call that is node number `node` has: further ones are the nodes after it. */
+static inline int model_outputs_of(const cornu_model *m, int node)
+{
+    int count = 1;
+    while (node + count < m->node_count && m->nodes[node + count].output > 0)
+        count++;
+    return count;
+}
 /* The number of the node that is call number `call` of the layer; -1: there is none. */
 int model_call(const cornu_model *m, const layer *l, int call);
 /* Append what a recipe's list of layers may have: a layer, a model within the model (Model, or

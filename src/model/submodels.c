@@ -80,7 +80,7 @@ model_source model_source_of(const cornu_model *m, int node, int within)
     const int call = model_call_at(m, node, within);
     if (call < 0)
         return (model_source){model_own_name(m->nodes[node].layer->name), -1, m->nodes[node].call,
-                              0};
+                              m->nodes[node].output};
     const submodel_call *c = &m->calls[call];
     int output = 0;
     while (output < c->output_count - 1 && c->outputs[output] != node)
@@ -278,7 +278,9 @@ static cornu_status repeat_node(cornu_model *m, repetition *r, const doc *at, in
         inputs[k] = read_by_copy(m, r, number, k);
     TRY_GOTO(memory_format(&name, "%s%s", r->name, m->nodes[number].name + r->prefix));
     TRY_GOTO(model_repeat(m, (layer *)(uintptr_t)m->nodes[number].layer, at, name, inputs, count));
-    r->nodes[number] = m->node_count - 1;
+    r->nodes[number] = m->last;
+    for (int k = 1; k < model_outputs_of(m, number); k++)
+        r->nodes[number + k] = m->last + k;
 done:
     free(inputs);
     free(name);
@@ -311,7 +313,7 @@ static cornu_status repeat(cornu_model *m, repetition *r, const doc *at)
         r->calls[i] = -1;
     r->calls[r->first] = within;
     for (int i = 0; i < nodes; i++)
-        if (model_is_within(m, i, r->first))
+        if (m->nodes[i].output == 0 && model_is_within(m, i, r->first))
             TRY_GOTO(repeat_node(m, r, at, i));
     copy_ends(m, r, calls);
     m->within = m->calls[within].within;
@@ -369,7 +371,8 @@ void model_go_back(cornu_model *m, const model_mark *mark)
 {
     while (m->node_count > mark->nodes) {
         model_node *n = &m->nodes[--m->node_count];
-        ((layer *)(uintptr_t)n->layer)->call_count--;
+        if (n->output == 0)
+            ((layer *)(uintptr_t)n->layer)->call_count--;
         model_node_free(n);
     }
     while (m->call_count > mark->calls) {

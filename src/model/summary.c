@@ -142,8 +142,16 @@ static void list_outputs(const cornu_model *m, const model_member *of, text *out
 {
     char shown[128];
     if (of->layer) {
-        const model_node *last = &m->nodes[model_call(m, of->layer, of->layer->call_count - 1)];
-        text_add(out, "%s", shape_show(&last->out, true, shown));
+        const int last = model_call(m, of->layer, of->layer->call_count - 1);
+        const int count = model_outputs_of(m, last);
+        for (int i = 0; i < count; i++)
+            text_add(out, "%s%s",
+                     i           ? ", "
+                     : count > 1 ? "["
+                                 : "",
+                     shape_show(&m->nodes[last + i].out, true, shown));
+        if (count > 1)
+            text_add(out, "]");
         return;
     }
     const int calls = m->submodels[of->submodel].call_count;

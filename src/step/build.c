@@ -82,7 +82,8 @@ static cornu_status add_inputs(step_builder *b, const bool *needed, tensor_ref *
     return CORNU_OK;
 }
 
-/* Add the operations of one node; `outputs` are the tensors of those before it. */
+/* Add the operations of one node; `outputs` are the tensors of those before it, y
+   [LAYER_OUTPUTS_MAX] those of the call. */
 static cornu_status emit_node(step_builder *b, const model_node *n, const tensor_ref *outputs,
                               tensor_ref *y)
 {
@@ -98,13 +99,18 @@ static cornu_status emit_node(step_builder *b, const model_node *n, const tensor
     return status == CORNU_OK ? CORNU_OK : status_prefix(status, "%s", n->name);
 }
 
-/* Add one node; its output, unless it is that of a node before, is called NODE/output. */
-static cornu_status add_node(step_builder *b, const model_node *n, const tensor_ref *outputs,
-                             tensor_ref *y)
+/* Add one node; its output, unless it is that of a node before, is called NODE/output. Further
+   outputs of the call are the nodes after it. */
+static cornu_status add_node(step_builder *b, int number, tensor_ref *outputs)
 {
+    const cornu_model *m = b->plan->model;
+    const model_node *n = &m->nodes[number];
     const int before = b->plan->tensor_count;
+    tensor_ref y[LAYER_OUTPUTS_MAX];
     char *name;
     TRY(emit_node(b, n, outputs, y));
+    for (int i = 0; i < model_outputs_of(m, number); i++)
+        outputs[number + i] = y[i];
     if (*y < before)
         return CORNU_OK;
     TRY(memory_format(&name, "%s/output", n->name));
@@ -149,8 +155,8 @@ static cornu_status add_nodes(step_builder *b, const bool *needed, tensor_ref *o
     TRY(add_gather(b));
     TRY(add_inputs(b, needed, outputs));
     for (int i = 0; i < m->node_count; i++)
-        if (m->nodes[i].input_count > 0 && needed[i])
-            TRY(add_node(b, &m->nodes[i], outputs, &outputs[i]));
+        if (m->nodes[i].input_count > 0 && m->nodes[i].output == 0 && needed[i])
+            TRY(add_node(b, i, outputs));
     if (m->output_count == 1)
         b->plan->output = outputs[m->outputs[0].node];
     return CORNU_OK;
@@ -201,8 +207,11 @@ static cornu_status add_traced(step_builder *b, const traced_loss *t, tensor_ref
     made[net->inputs[1]] = output;
     b->in_loss = true;
     for (int i = 0; i < net->node_count; i++)
-        if (net->nodes[i].input_count > 0)
-            TRY_GOTO(emit_node(b, &net->nodes[i], made, &made[i]));
+        if (net->nodes[i].input_count > 0) {
+            tensor_ref y[LAYER_OUTPUTS_MAX]; /* of which layers of a loss have one */
+            TRY_GOTO(emit_node(b, &net->nodes[i], made, y));
+            made[i] = y[0];
+        }
     const model_node *last = &net->nodes[net->outputs[0].node];
     /* A sum is of all numbers, a mean that of each sample's mean. */
     const int64_t count = shape_elements(&last->out);

@@ -136,8 +136,31 @@ static const struct {
     {MODEL(
          "    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, recurrent_dropout: 0.2}\n"),
      "recurrent_dropout: found 0.2; expected 0"},
-    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, return_state: true}\n"),
-     "return_state: found true; expected false"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n    - GRU: {units: 4, return_state: "
+           "true, name: "
+           "b}\n    - LSTM: {units: 4, inputs: [a, b]}\n"),
+     "found initial_state of 1 tensor; expected 2"},
+    {MODEL("    - Reshape: {target_shape: [8, 24], name: a}\n    - GRU: {units: 4, return_state: "
+           "true, name: "
+           "b}\n    - GRU: {units: 5, inputs: [a, b/output_2]}\n"),
+     "found initial_state of shape (4); expected (5)"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, return_state: true, "
+           "name: b}\n"
+           "    - Dense: {units: 4, inputs: [b/output_3]}\n"),
+     "b/output_3"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - RNN: {return_state: true, cell: "
+           "{StackedRNNCells: "
+           "{cells: [{GRUCell: {units: 2}}]}}}\n"),
+     "return_state: found true of StackedRNNCells; expected false, or one cell"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - Bidirectional: {layer: {GRU: {units: 2, "
+           "return_state: true}}, backward_layer: {GRU: {units: 2, go_backwards: true}}}\n"),
+     "different return_state; expected the same"},
+    {MODEL("    - Reshape: {target_shape: [2, 8, 12]}\n    - TimeDistributed: {layer: {GRU: "
+           "{units: 2, "
+           "return_state: true}}}\n"),
+     "found return_state: true of GRU; expected false, for one output"},
+    {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, stateful: true}\n"),
+     "stateful: found true; expected false"},
     {MODEL(
          "    - Reshape: {target_shape: [8, 24]}\n    - SimpleRNN: {units: 4, activation: gelu}\n"),
      "activation: found gelu; expected tanh, sigmoid"},

@@ -146,6 +146,21 @@ def test_weights_of_a_layer_around_others_are_theirs():
     assert alone is None and steps(np.ones((1, 5, 2), "float32")).shape == (1, 5, 3) and steps.layer.get_weights()[0].shape == (2, 3)
 
 
+@pytest.mark.parametrize("ending", [".keras", ".h5", ".safetensors"])
+def test_states_of_recurrent_layers_are_in_files(tmp_path, ending):
+    begin, other = keras.Input((4, 2)), keras.Input((3, 5))
+    _, *states = keras.layers.Bidirectional(keras.layers.LSTM(2, return_state=True), name="both")(begin)
+    h, *last = keras.layers.LSTM(2, return_state=True, name="next")(other, initial_state=states[1::-1])
+    model = keras.Model([begin, other], [keras.layers.Dense(2)(keras.layers.concatenate([h, last[1]])), states[3], last[0]])
+    arrays = [np.ones((3, 4, 2), "float32"), np.ones((3, 3, 5), "float32")]
+    model.save(tmp_path / f"model{ending}")
+    again = keras.models.load_model(tmp_path / f"model{ending}")
+    assert all(np.array_equal(a, b) for a, b in zip(model.predict(arrays, verbose=0), again.predict(arrays, verbose=0)))
+    entry = next(layer for layer in again.get_config()["layers"] if layer["name"] == "next")
+    read = [tensor["config"]["keras_history"] for tensor in entry["inbound_nodes"][0]["kwargs"]["initial_state"]]
+    assert read == [["both", 0, 2], ["both", 0, 1]] and json.loads(again.to_json())["config"]["output_layers"][1:] == [["both", 0, 4], ["next", 0, 1]]
+
+
 def test_configurations_of_other_versions_of_keras_are_read():
     dtype = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": None}
     config = {"name": "n", "trainable": True, "dtype": dtype, "axis": -1, "rms_scaling": False}

@@ -100,12 +100,12 @@ def as_tensors(outputs):
     return np.asarray(outputs).view(Tensor)
 
 
-def on_arrays(layer, inputs, training):
+def on_arrays(layer, inputs, training, states=()):
     """A layer's outputs of arrays."""
     from .models import ArrayCall
 
     if not _takes_an_image(layer):
-        return ArrayCall(layer, inputs).outputs_of_call(draws_of(layer, training))
+        return ArrayCall(layer, inputs, states).outputs_of_call(draws_of(layer, training))
     if isinstance(inputs, dict):
         return _of_dictionary(layer, inputs, training)
     images = np.asarray(inputs)

@@ -218,6 +218,8 @@ def _node_config(graph: Graph, node: Node) -> dict:
     own = node.operation
     if isinstance(own, _operations.Operation):
         return {"args": own.arguments(tensors), "kwargs": {}}
+    if own is not None and getattr(own, "_row", None) and own._row["reads_states"] and len(tensors) > 1:
+        return {"args": tensors[:1], "kwargs": {"initial_state": tensors[1:]}}
     given = [tensors] if node.listed else [dict(zip(node.keys, tensors))] if node.keys else tensors
     return {"args": given, "kwargs": dict(getattr(own, "_keywords", {}))}
 
@@ -249,12 +251,12 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
         for layer, node in waiting:
             inputs = _inputs_of(node, tensor_of)
             earlier = any(layer is other for other, _ in left)  # the calls of a layer keep their order
-            if earlier or any(t is None for t in flat(inputs)):
+            if earlier or any(t is None for t in flat([inputs, *_states_of(node, tensor_of).values()])):
                 left.append((layer, node))
             elif isinstance(layer, _operations.Operation):
                 layer(flat(inputs) if layer._row["merges"] else inputs)
             else:
-                layer(inputs, **_keywords_of(layer, node))
+                layer(inputs, **_keywords_of(layer, node), **_states_of(node, tensor_of))
         if len(left) == len(waiting):
             raise ValueError(f"{config.get('name')}: found calls of {', '.join(layer.name for layer, _ in left)} that nothing "
                              f"leads to; expected no cycles, and outputs of layers of the model")
@@ -267,6 +269,12 @@ def _keywords_of(layer, node) -> dict:
     said = node.get("kwargs") or {} if isinstance(node, dict) else next((t[3] for t in node if len(t) > 3), {})
     known = layer._keyword_names() if isinstance(layer, Layer) else []
     return {name: value for name, value in said.items() if name in known}
+
+
+def _states_of(node, tensor_of: Callable) -> dict:
+    """The initial_state of a recurrent layer's call."""
+    given = (node.get("kwargs") or {}).get("initial_state") if isinstance(node, dict) else None
+    return {} if given is None else {"initial_state": flat(_struct_of_args(given, tensor_of))}
 
 
 def _inputs_of(node, tensor_of: Callable):

@@ -77,7 +77,7 @@ class Calls:
         self.count = 0
 
     def add(self, layer: Layer, sources: list, listed: bool) -> tuple:
-        """A call of a layer on the outputs of others: [(name, number of its call), ...]. Returns its own."""
+        """A call of a layer on the outputs of others: [(name, number of its call, of the output), ...]. Returns its first."""
         again = layer._is_called_once and sum(of is layer for of, _, _ in self.of.values())
         name = f"{layer.name}_call_{again + 1}" if again else layer.name
         _, _, calls = self.of.setdefault((id(layer), again), (layer, name, []))
@@ -86,7 +86,7 @@ class Calls:
             raise ValueError(f"{self.owner}: found more than {self.MOST} calls of layers, with those of models within it; expected "
                              f"at most that many")
         calls.append((sources, listed))
-        return name, len(calls) - 1
+        return name, len(calls) - 1, 0
 
     def names(self) -> list[str]:
         """Of the layers, in the order of their first calls."""
@@ -98,7 +98,7 @@ class Calls:
         for _, name, calls in self.of.values():
             if len(calls) != 1 or calls[0][0] != before:
                 return False
-            before = [(name, 0)]
+            before = [(name, 0, 0)]
         return True
 
     def describe(self) -> list[dict]:
@@ -112,7 +112,7 @@ def _renamed(described: dict, name: str) -> dict:
 
 
 def _node(sources: list, listed: bool) -> dict:
-    tensors = [{"class_name": "__keras_tensor__", "config": {"keras_history": [*source, 0]}} for source in sources]
+    tensors = [{"class_name": "__keras_tensor__", "config": {"keras_history": list(source)}} for source in sources]
     return {"args": [tensors] if listed else tensors, "kwargs": {}}
 
 
@@ -322,16 +322,16 @@ class Network:
             return self._described()
         calls = Calls(self.name)
         begin = self._inputs_alone(calls)
-        ends = [[*source, 0] for source in self._expand(begin, False, calls)]
+        ends = [list(source) for source in self._expand(begin, False, calls)]
         names = calls.names()
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{self.name}: found two layers of the name {name} in it and the models within it; expected "
                                  f"names of their own")
-        if self._is_line and calls.is_chain():
+        if self._is_line and len(ends) == 1 and calls.is_chain():
             return {"class_name": "Sequential",
                     "config": {"name": self.name, "layers": [layer._describe() for layer, _, _ in calls.of.values()]}}
-        inputs = [[*source, 0] for source in begin]
+        inputs = [list(source) for source in begin]
         return {"class_name": "Functional", "config": {
             "name": self.name, "layers": calls.describe(), **self._ends_by_key(inputs, ends)}}
 

@@ -40,7 +40,11 @@ class Chain(Network):
         if given:
             before = self._known_tensors()[-1] if self._layers else given.output
             layer = network_of(layer, before)
-            self._tensors.append(call(layer, before, self.name))
+            tensor = call(layer, before, self.name)
+            if isinstance(tensor, (list, tuple)):
+                raise ValueError("All layers in a Sequential model should have a single output tensor. For multi-output layers, use the "
+                                 f"functional API. Found {len(tensor)} outputs of {layer.name}")
+            self._tensors.append(tensor)
         self._input = given
         self._layers.append(layer)
         self._names.add(layer.name)

@@ -196,7 +196,21 @@ class Layer(OwnLayer, Configured):
             raise ValueError(f"{owner}: found inputs of shape {', '.join(map(str, samples))} for layer {self.name}, which would need weights of "
                              f"shapes {needed}; expected inputs for those that it has, {own}")
         self._built_for = samples
-        return [handle.shapes()[1]]
+        return [handle.shapes()[1], *((units,) for units in self._returned_states())]
+
+    def _states(self) -> list[int]:
+        """The sizes of a recurrent layer's states."""
+        if "cell" in self._config:
+            return [] if "cells" in self._config["cell"]._config else self._config["cell"]._states()
+        if "layer" in self._config:
+            forward = self._config["layer"]
+            return [*forward._states(), *(self._config.get("backward_layer") or forward)._states()]
+        return [self._config["units"]] * (2 if self._row["class_name"].startswith("LSTM") else 1)
+
+    def _returned_states(self) -> list[int]:
+        """The sizes of those that are further outputs."""
+        said = self._config.get("layer", self) if self._row and self._row["reads_states"] else None
+        return self._states() if said is not None and said._config.get("return_state") else []
 
     def _take_variables(self, variables: list) -> None:
         """Its weights, some of which are those of layers that are its options."""
@@ -207,7 +221,12 @@ class Layer(OwnLayer, Configured):
     def _own_weights(self, handle) -> list[tuple]:
         """Its weights in a model of it alone, with their numbers; those of stand-ins for what it is called on are none of them."""
         own = f"{self.name}/"
-        return [(i, row) for i, row in enumerate(handle.weights()) if not self._row["merges"] or row[0].startswith(own)]
+        return [(i, row) for i, row in enumerate(handle.weights()) if not self._may_have_several or row[0].startswith(own)]
+
+    @property
+    def _may_have_several(self) -> bool:
+        """Inputs, or an input and states."""
+        return self._row["merges"] or self._row["reads_states"]
 
     def _settle_open(self, samples: list[tuple], owner: str) -> list[tuple]:
         """The same where None stands for any size: what differs between two sizes is None in the output, too."""
@@ -218,17 +237,16 @@ class Layer(OwnLayer, Configured):
         if rows != other and not self._row["merges"]:
             raise ValueError(f"{owner}: found inputs of shape {told} for layer {self.name}, whose weights depend on the sizes that are "
                              f"None; expected numbers there")
-        (first,) = self._settle(small, owner)
-        (second,) = self._settle(large, owner)
+        first, second = self._settle(small, owner), self._settle(large, owner)
         self._built_for = before or small
-        return [tuple(a if a == b else None for a, b in zip(first, second))]
+        return [tuple(a if a == b else None for a, b in zip(*both)) for both in zip(first, second)]
 
     def _inputs_by_name(self, inputs: dict, owner: str) -> list:
         raise ValueError(f"{owner}: found a dictionary with {', '.join(map(repr, inputs))}; expected a tensor"
                          f"{', or a list of them' if self._row['merges'] else ''}")
 
     def _as_outputs(self, outputs: list):
-        return outputs[0]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _is_kept_by(self, model) -> bool:
         """Or by none, as the one that kept it is no more."""
@@ -245,7 +263,7 @@ class Layer(OwnLayer, Configured):
 
     def _merging_model_for(self, samples: list[tuple], owner: str):
         """The same of a layer of several inputs. Other layers, which are never run, stand in for what it is called on."""
-        if not self._row["merges"]:
+        if not self._may_have_several:
             raise ValueError(f'{owner}: Layer "{self.name}" expects 1 input(s), but it received {len(samples)} input tensors.')
         begin = f"{self.name} input"
         layers = [_called({"class_name": "InputLayer", "config": {"batch_shape": [None, 1], "name": begin}}, [])]
@@ -267,7 +285,8 @@ class Layer(OwnLayer, Configured):
         return [self]
 
     def _expand(self, sources: list, listed: bool, calls) -> list:
-        return [calls.add(self, sources, listed)]
+        name, number, _ = calls.add(self, sources, listed)
+        return [(name, number, output) for output in range(1 + len(self._returned_states()))]
 
     def _leave(self) -> None:
         """Its weights stand alone."""
@@ -349,6 +368,10 @@ class Layer(OwnLayer, Configured):
     def __call__(self, inputs, *args, training=None, mask=None, **kwargs):
         """On tensors: their outputs' tensor. On arrays: outputs, as Model.predict computes them; layers that change images draw,
         and with training=True dropout and noise, too."""
+        if self._row and self._row["reads_states"]:
+            states, args = self._states_of(inputs, args, kwargs)
+        else:
+            states = []
         if args or kwargs or mask is not None:
             told = "mask" if mask is not None else next(iter(kwargs), "a second argument")
             raise NotImplementedError(f"layer {self.name}: called with {told} is not in cornu; it takes tensors alone")
@@ -356,8 +379,19 @@ class Layer(OwnLayer, Configured):
             return network_of(self, inputs)(inputs, training=training) if is_symbolic(inputs) else self._on_arrays(inputs)
         if is_symbolic(inputs):
             check_training(self, training)
-            return call(self, inputs)
-        return _eager.on_arrays(self, inputs, training)
+            return call(self, [inputs, *states] if states else inputs)
+        return _eager.on_arrays(self, inputs, training, states)
+
+    def _states_of(self, inputs, args: tuple, kwargs: dict) -> tuple[list, tuple]:
+        """The initial_state of a recurrent layer's call, tensors or arrays, and the arguments that are left."""
+        if isinstance(inputs, (list, tuple)) and is_symbolic(inputs) and len(inputs) > 1:
+            raise ValueError(f'Layer "{self.name}" expects 1 input(s), but it received {len(inputs)} input tensors.')
+        given = kwargs.pop("initial_state", None)
+        if args and given is None:
+            given, args = args[0], args[1:]
+        if given is None:
+            return [], args
+        return list(given) if isinstance(given, (list, tuple)) else [given], args
 
     def _on_arrays(self, inputs):
         """A layer of one's own, on arrays: by a model of it alone."""

@@ -800,9 +800,9 @@ class ArrayCall(Model):
 
     _is_open, built = False, True
 
-    def __init__(self, layer: Layer, inputs):
+    def __init__(self, layer: Layer, inputs, states=()):
         what = f"layer {layer.name}"
-        arrays = [_data.array_of(array, what) for array in check_inputs(layer, inputs, what)]
+        arrays = [_data.array_of(array, what) for array in (*check_inputs(layer, inputs, what), *states)]
         samples = [array.shape[1:] for array in arrays]
         layer._settle(samples, what)
         self._begin_model(layer.name, True)
@@ -814,6 +814,9 @@ class ArrayCall(Model):
         """The numbers."""
         return _eager.outputs_of(self, self._arrays if len(self._arrays) > 1 else self._arrays[0], self._layer, draws)
 
+    def _as_outputs(self, outputs: list):
+        return self._layer._as_outputs(outputs)
+
     def _members(self) -> list:
         return [self._layer]
 
@@ -821,7 +824,7 @@ class ArrayCall(Model):
         return [source for given in self._inputs for source in given._expand([], False, calls)]
 
     def _expand(self, sources: list, listed: bool, calls) -> list:
-        return self._layer._expand(sources, self._layer._row["merges"], calls)
+        return self._layer._expand(sources, self._layer._row["merges"] or len(sources) > 1, calls)
 
 
 def _with_own_operations(config: dict) -> dict:

@@ -12,7 +12,7 @@ extern const layer_kind layer_SimpleRNN, layer_SimpleRNNCell, layer_LSTM, layer_
 typedef struct rnn_config {
     int64_t units;
     activation activation, recurrent_activation;
-    bool use_bias, unit_forget_bias, reset_after, return_sequences, go_backwards;
+    bool use_bias, unit_forget_bias, reset_after, return_sequences, return_state, go_backwards;
     double dropout;
     initializer kernel_initializer, recurrent_initializer, bias_initializer;
     regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
@@ -20,7 +20,7 @@ typedef struct rnn_config {
 } rnn_config;
 
 typedef struct rnn_of_cell {
-    rnn_config options; /* return_sequences and go_backwards */
+    rnn_config options; /* return_sequences, return_state and go_backwards */
     layer_list cell;
 } rnn_of_cell;
 
@@ -183,9 +183,10 @@ typedef struct step_order {
     bool from_last, to_last;
 } step_order;
 
-/* All steps of one cell. */
+/* All steps of one cell. first: its states, NULL: zeros; *c: an LSTM's after the last step, where c
+   is not NULL. */
 static cornu_status emit_cell(const layer *l, step_builder *b, tensor_ref x, step_order order,
-                              tensor_ref *y)
+                              const tensor_ref *first, tensor_ref *y, tensor_ref *c_last)
 {
     const rnn_config *c = l->config;
     const recurrence r = {.cell = cell_of(l),
@@ -200,16 +201,17 @@ static cornu_status emit_cell(const layer *l, step_builder *b, tensor_ref x, ste
     }
     TRY(dropped(b, x, c->dropout, &z));
     TRY(emit_dense(b, z, emit_weight(b, 0), bias, &z));
-    return emit_recurrent(b, z, emit_weight(b, 1), of_state, &r, NULL, y, NULL);
+    return emit_recurrent(b, z, emit_weight(b, 1), of_state, &r, first, y,
+                          r.cell == CELL_LSTM ? c_last : NULL);
 }
 
 /* Cells behind each other are layers behind each other: the first reads the steps in their order,
    the last one writes them. */
 static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, step_order order,
-                               tensor_ref *y)
+                               const tensor_ref *first, tensor_ref *y, tensor_ref *c_last)
 {
     if (l->kind != &layer_StackedRNNCells)
-        return emit_cell(l, b, x, order, y);
+        return emit_cell(l, b, x, order, first, y, c_last);
     const stacked_cells *s = l->config;
     cornu_status status = CORNU_OK;
     *y = x;
@@ -218,7 +220,7 @@ static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, st
                                 order.to_last && i == s->cells.count - 1};
         emit_frame f = {.times = 1};
         layer_enter(b, s->cells.item[i], &f);
-        status = emit_cell(s->cells.item[i], b, *y, own, y);
+        status = emit_cell(s->cells.item[i], b, *y, own, NULL, y, NULL);
         emit_leave(b);
     }
     return status;
@@ -228,7 +230,7 @@ static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, st
 
 #define RNN_STEPS                                                    \
     OPTION(BOOL, rnn_config, return_sequences, .fallback = "false"), \
-        OPTION_NEUTRAL("return_state", "false"),                     \
+        OPTION(BOOL, rnn_config, return_state, .fallback = "false"), \
         OPTION(BOOL, rnn_config, go_backwards, .fallback = "false"), \
         OPTION_NEUTRAL("stateful", "false"), OPTION_NEUTRAL("unroll", "false|true")
 #define RNN_CUDNN OPTION_NEUTRAL("use_cudnn", "\"auto\"|true|false")
@@ -300,6 +302,35 @@ static cornu_status declare_cells(layer *l, layer_call *call, int64_t features, 
     return CORNU_OK;
 }
 
+/* h, and an LSTM's c. */
+enum { STATES_MOST = 2 };
+
+/* The states of a recurrent layer; 0: of cells behind each other, which have those of each. */
+static int state_count(const layer *l)
+{
+    const layer *cell = l->kind == &layer_RNN ? ((const rnn_of_cell *)l->config)->cell.item[0] : l;
+    if (cell->kind == &layer_StackedRNNCells)
+        return 0;
+    return cell_of(cell) == CELL_LSTM ? 2 : 1;
+}
+
+/* The inputs after the first are the states of this many units, which are `states`. */
+static cornu_status check_states(const layer_call *call, const int64_t *units, int states)
+{
+    char found[128];
+    if (call->inputs > 1 && states == 0)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found initial_state of StackedRNNCells; expected it of one cell");
+    if (call->inputs != 1 && call->inputs != 1 + states)
+        return status_fail(CORNU_INVALID, "found initial_state of %d tensor%s; expected %d",
+                           call->inputs - 1, PLURAL(call->inputs - 1, "", "s"), states);
+    for (int i = 1; i < call->inputs; i++)
+        if (call->in[i].rank != 1 || call->in[i].dim[0] != units[i - 1])
+            return status_fail(CORNU_INVALID, "found initial_state of shape %s; expected (%lld)",
+                               shape_show(&call->in[i], false, found), (long long)units[i - 1]);
+    return CORNU_OK;
+}
+
 static cornu_status rnn_declare(layer *l, layer_call *call)
 {
     const rnn_config *c = l->config;
@@ -307,35 +338,59 @@ static cornu_status rnn_declare(layer *l, layer_call *call)
     int64_t units = 0;
     TRY(declare_cells(l, call, in->dim[1], &units));
     call->out = c->return_sequences ? (shape){2, {in->dim[0], units}} : (shape){1, {units}};
+    const int states = state_count(l);
+    TRY(check_states(call, (const int64_t[STATES_MOST]){units, units}, states));
+    if (c->return_state && states == 0)
+        return status_fail(CORNU_UNSUPPORTED, "return_state: found true of StackedRNNCells; "
+                                              "expected false, or one cell");
+    for (int i = 0; c->return_state && i < states; i++)
+        call->more[call->more_count++] = (shape){1, {units}};
     return CORNU_OK;
 }
 
-/* `to_last`: where all steps are returned, the first one comes last. */
+/* The row of all steps at this place. */
+static cornu_status emit_row(step_builder *b, tensor_ref all, int64_t place, tensor_ref *y)
+{
+    const shape s = emit_shape(b, all), row = {1, {s.dim[1]}};
+    TRY(emit_slice(b, all, 1, place, 1, 1, y));
+    return emit_reshape(b, *y, &row, y);
+}
+
+/* `to_last`: where all steps are returned, the first one comes last. first: the states before the
+   first step, NULL: zeros. y: the output and, where they are returned, the states after the last.
+ */
 static cornu_status emit_steps(const layer *l, step_builder *b, tensor_ref x, bool to_last,
-                               tensor_ref *y)
+                               const tensor_ref *first, tensor_ref *y)
 {
     const rnn_config *c = l->config;
     const step_order order = {c->go_backwards, to_last && c->return_sequences};
+    const tensor_ref begin[STATES_MOST] = {first ? first[0] : NO_TENSOR,
+                                           first && state_count(l) == 2 ? first[1] : NO_TENSOR};
+    tensor_ref *c_last = c->return_state ? &y[2] : NULL;
     if (l->kind == &layer_RNN) {
         const layer *cell = ((const rnn_of_cell *)l->config)->cell.item[0];
         emit_frame f = {.times = 1};
         layer_enter(b, cell, &f);
-        cornu_status status = emit_cells(cell, b, x, order, y);
+        cornu_status status = emit_cells(cell, b, x, order, begin, y, c_last);
         emit_leave(b);
         TRY(status);
     } else {
-        TRY(emit_cell(l, b, x, order, y));
+        TRY(emit_cell(l, b, x, order, begin, y, c_last));
     }
-    if (c->return_sequences)
+    if (c->return_sequences && !c->return_state)
         return CORNU_OK;
-    const shape all = emit_shape(b, *y), last = {1, {all.dim[1]}};
-    TRY(emit_slice(b, *y, 1, all.dim[0] - 1, 1, 1, y));
-    return emit_reshape(b, *y, &last, y);
+    tensor_ref h;
+    TRY(emit_row(b, *y, order.to_last ? 0 : emit_shape(b, *y).dim[0] - 1, &h));
+    if (c->return_state)
+        y[1] = h;
+    if (!c->return_sequences)
+        *y = h;
+    return CORNU_OK;
 }
 
 static cornu_status rnn_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)
 {
-    return emit_steps(l, b, x[0], false, y);
+    return emit_steps(l, b, x[0], false, emit_inputs(b) > 1 ? x + 1 : NULL, y);
 }
 
 static const char *const simple_rnn_samples[] = {
@@ -343,6 +398,8 @@ static const char *const simple_rnn_samples[] = {
     "3,2 | {units: 17, return_sequences: true}",
     "3,5 | {units: 4, go_backwards: true, return_sequences: true, use_bias: false}",
     "2,3 | {units: 3, activation: relu, bias_initializer: ones}",
+    "3,2 | {SimpleRNN: {units: 4, return_state: true, name: first}}, | {units: 4, "
+    "inputs: [input_layer, first/output_2]}",
     NULL,
 };
 
@@ -351,6 +408,11 @@ static const char *const lstm_samples[] = {
     "3,2 | {units: 17, return_sequences: true, unit_forget_bias: false}",
     "3,5 | {units: 4, go_backwards: true, return_sequences: true, use_bias: false}",
     "2,3 | {units: 3, activation: elu, recurrent_activation: hard_sigmoid}",
+    "3,2 | {LSTM: {units: 4, return_sequences: true, return_state: true, name: first}}, | {units: "
+    "4, "
+    "return_sequences: true, inputs: [first, first/output_2, first/output_3]}",
+    "3,2 | {LSTM: {units: 2, return_state: true, name: first}}, | {units: 2, go_backwards: true, "
+    "inputs: [input_layer, first/output_3, first/output_3]}",
     NULL,
 };
 
@@ -359,6 +421,10 @@ static const char *const gru_samples[] = {
     "3,2 | {units: 17, return_sequences: true, reset_after: false}",
     "3,5 | {units: 4, go_backwards: true, return_sequences: true, use_bias: false}",
     "2,3 | {units: 3, reset_after: false, go_backwards: true, recurrent_activation: hard_sigmoid}",
+    "3,2 | {GRU: {units: 4, return_state: true, reset_after: false, name: first}}, | {units: 4, "
+    "inputs: [input_layer, first/output_2]}",
+    "3,2 | {GRU: {units: 4, return_state: true, go_backwards: true, name: first}}, | {units: 4, "
+    "reset_after: false, inputs: [input_layer, first/output_2]}",
     NULL,
 };
 
@@ -379,6 +445,7 @@ static const char *const no_samples[] = {NULL}; /* cells stand within RNN alone 
         .config_size = sizeof(size),             \
         .fields = names##_fields,                \
         .rank = LAYER_SIGNAL,                    \
+        .reads_states = true,                    \
         .declare = rnn_declare,                  \
         .emit = rnn_emit,                        \
         .samples = names##_samples,              \
@@ -436,6 +503,25 @@ static cornu_status check_directions(const layer *forward, const layer *backward
     if (f->return_sequences != r->return_sequences)
         return status_fail(CORNU_INVALID, "found layer and backward_layer with different "
                                           "return_sequences; expected the same");
+    if (f->return_state != r->return_state)
+        return status_fail(CORNU_INVALID, "found layer and backward_layer with different "
+                                          "return_state; expected the same");
+    return CORNU_OK;
+}
+
+/* The states of both directions, those of the forward layer first, as Keras has them. */
+static cornu_status declare_states(const bidirectional_config *c, layer_call *call,
+                                   const int64_t units[2])
+{
+    const layer *both[2] = {c->layer.item[0], c->backward_layer.item[0]};
+    int64_t sizes[2 * STATES_MOST];
+    int count = 0;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < state_count(both[k]); i++)
+            sizes[count++] = units[k];
+    TRY(check_states(call, sizes, count));
+    for (int i = 0; ((const rnn_config *)both[0]->config)->return_state && i < count; i++)
+        call->more[call->more_count++] = (shape){1, {sizes[i]}};
     return CORNU_OK;
 }
 
@@ -457,6 +543,8 @@ static cornu_status bidirectional_declare(layer *l, layer_call *call)
     TRY(layer_declare_inner(forward, call, call->in, &first));
     TRY(layer_declare_inner(backward, call, call->in, &second));
     call->out = first;
+    TRY(declare_states(c, call,
+                       (const int64_t[2]){first.dim[first.rank - 1], second.dim[second.rank - 1]}));
     if (c->merge_mode == MERGE_CONCAT) {
         call->out.dim[first.rank - 1] += second.dim[first.rank - 1];
         return CORNU_OK;
@@ -470,11 +558,11 @@ static cornu_status bidirectional_declare(layer *l, layer_call *call)
 }
 
 static cornu_status emit_direction(const layer *inner, step_builder *b, tensor_ref x, bool to_last,
-                                   tensor_ref *y)
+                                   const tensor_ref *first, tensor_ref *y)
 {
     emit_frame f = {.times = 1};
     layer_enter(b, inner, &f);
-    cornu_status status = emit_steps(inner, b, x, to_last, y);
+    cornu_status status = emit_steps(inner, b, x, to_last, first, y);
     emit_leave(b);
     return status;
 }
@@ -483,9 +571,19 @@ static cornu_status bidirectional_emit(const layer *l, step_builder *b, const te
                                        tensor_ref *y)
 {
     const bidirectional_config *c = l->config;
-    tensor_ref both[2];
-    TRY(emit_direction(c->layer.item[0], b, x[0], false, &both[0]));
-    TRY(emit_direction(c->backward_layer.item[0], b, x[0], true, &both[1]));
+    const layer *layers[2] = {c->layer.item[0], c->backward_layer.item[0]};
+    const tensor_ref *first = emit_inputs(b) > 1 ? x + 1 : NULL;
+    tensor_ref both[2], *state = y + 1;
+    for (int k = 0; k < 2; k++) {
+        tensor_ref made[1 + STATES_MOST];
+        const int states = state_count(layers[k]);
+        TRY(emit_direction(layers[k], b, x[0], k == 1, first, made));
+        both[k] = made[0];
+        for (int i = 0; ((const rnn_config *)layers[k]->config)->return_state && i < states; i++)
+            *state++ = made[1 + i];
+        if (first)
+            first += states;
+    }
     if (c->merge_mode == MERGE_CONCAT)
         return emit_concatenate(b, both, 2, emit_shape(b, both[0]).rank, y);
     TRY(emit_binary(b, c->merge_mode == MERGE_MUL ? BINARY_MULTIPLY : BINARY_ADD, both[0], both[1],
@@ -499,6 +597,9 @@ static const char *const bidirectional_samples[] = {
     "3,2 | {layer: {SimpleRNN: {units: 3, return_sequences: true}}, merge_mode: ave}",
     "3,2 | {layer: {LSTM: {units: 3, go_backwards: true}}, backward_layer: {GRU: {units: 3}}, "
     "merge_mode: sum}",
+    "3,2 | {Bidirectional: {layer: {LSTM: {units: 2, return_sequences: true, return_state: true}}, "
+    "name: first}}, | {layer: {LSTM: {units: 2}}, inputs: [first, first/output_4, "
+    "first/output_5, first/output_2, first/output_3]}",
     NULL,
 };
 
@@ -508,6 +609,7 @@ const layer_kind layer_Bidirectional = {
     .config_size = sizeof(bidirectional_config),
     .fields = bidirectional_fields,
     .rank = LAYER_SIGNAL,
+    .reads_states = true,
     .declare = bidirectional_declare,
     .emit = bidirectional_emit,
     .samples = bidirectional_samples,
@@ -528,6 +630,13 @@ static const config_field time_distributed_fields[] = {
    each other: statistics of a batch, and one draw for a sample. */
 static cornu_status check_steps(const layer *inner)
 {
+    const layer *rnn = inner->kind == &layer_Bidirectional
+                           ? ((const bidirectional_config *)inner->config)->layer.item[0]
+                           : inner;
+    if (is_recurrent(rnn) && ((const rnn_config *)rnn->config)->return_state)
+        return status_fail(CORNU_UNSUPPORTED,
+                           "found return_state: true of %s; expected false, for one output",
+                           rnn->kind->name);
     /* Gaussian noise is drawn for samples, of which a step is none. */
     if (strcmp(inner->kind->name, "BatchNormalization") != 0 && !inner->kind->changes_images &&
         strncmp(inner->kind->name, "Gaussian", 8) != 0)
