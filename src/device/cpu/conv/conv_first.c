@@ -31,8 +31,8 @@ typedef struct first_state {
     int32_t offset[TAPS_MOST];
     int64_t packed_floats, band_floats; /* scratch memory: weights, then a band per worker */
     const op *pool, *reader; /* fused pool; the reader of its codes, see conv_pool_reader */
-    bool turned;             /* by a turned window, see turned_shape */
-    int64_t turned_floats;   /* scratch memory: its weights */
+    bool rotated;            /* by a rotated window, see rotated_shape */
+    int64_t rotated_floats;  /* scratch memory: its weights */
 } first_state;
 
 /* ---- acceptance -------------------------------------------------------------------------- */
@@ -70,10 +70,10 @@ static bool conv_first_shape(const plan *p, const op *o, first_shape *s, const c
 
      dx[q] = sum over taps of dy[q + before - tap] W[tap]'
 
-   is a convolution of dy by W turned by half a turn, and the products of dW, dy[q + before - tap]
+   is a convolution of dy by W rotated by 180 degrees, and the products of dW, dy[q + before - tap]
    times x[q], are those of that convolution's weights, where x takes the place of its gradient.
    The shape of that convolution, for a CONV2D_BACKWARD_DATA or CONV2D_BACKWARD_WEIGHTS. */
-static bool turned_shape(const plan *p, const op *o, first_shape *s, const char **why)
+static bool rotated_shape(const plan *p, const op *o, first_shape *s, const char **why)
 {
     const window2d *w = &o->a.conv.w;
     const bool data = o->kind == OP_CONV2D_BACKWARD_DATA;
@@ -104,10 +104,10 @@ static bool turned_shape(const plan *p, const op *o, first_shape *s, const char 
     return !*why;
 }
 
-static bool turned_accepts(const plan *p, const op *o, const char **why)
+static bool rotated_accepts(const plan *p, const op *o, const char **why)
 {
     first_shape s;
-    return turned_shape(p, o, &s, why);
+    return rotated_shape(p, o, &s, why);
 }
 
 static bool accepts(const plan *p, const op *o, const char **why)
@@ -151,9 +151,9 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     TRY(memory_new(1, sizeof *s, "convolution", &s));
     s->k = cpu_conv_first[isa];
     s->isa = isa;
-    s->turned = o->kind == OP_CONV2D_BACKWARD_DATA;
-    if (s->turned)
-        turned_shape(p, o, &s->s, &why);
+    s->rotated = o->kind == OP_CONV2D_BACKWARD_DATA;
+    if (s->rotated)
+        rotated_shape(p, o, &s->s, &why);
     else
         conv_first_shape(p, o, &s->s, &why);
     s->batch = OP_IN(p, o, 0)->shape.dim[0];
@@ -165,10 +165,10 @@ static cornu_status prepare_any(const plan *p, const op *o, const op *pool, thre
     s->k->offsets(&s->s, s->offset);
     s->packed_floats = cpu_scratch_floats(s->k->packed_floats(&s->s));
     s->band_floats = cpu_scratch_floats(first_band_floats(&s->s, s->rows));
-    s->turned_floats = s->turned ? cpu_scratch_floats(first_taps(&s->s) * s->s.filters) : 0;
+    s->rotated_floats = s->rotated ? cpu_scratch_floats(first_taps(&s->s) * s->s.filters) : 0;
     cpu_need_scratch(scratch_bytes, s->packed_floats +
                                         threads_count(pool_threads) * s->band_floats +
-                                        s->turned_floats);
+                                        s->rotated_floats);
     *state = s;
     return CORNU_OK;
 }
@@ -239,18 +239,18 @@ static void run_task(void *context, int64_t task, int worker)
     }
 }
 
-static cornu_status run_turned(const op_run *o)
+static cornu_status run_rotated(const op_run *o)
 {
     const first_state *s = o->state;
-    float *packed = o->scratch, *turned = packed + s->packed_floats;
+    float *packed = o->scratch, *rotated = packed + s->packed_floats;
     const first_run r = {.s = s,
                          .act = {.kind = ACTIVATION_LINEAR},
                          .x = o->in[0],
                          .packed = packed,
-                         .bands = turned + s->turned_floats,
+                         .bands = rotated + s->rotated_floats,
                          .y = o->out[0]};
-    conv_turn_weights(&s->s, o->in[1], turned);
-    s->k->pack_weights(&s->s, turned, NULL, packed);
+    conv_rotate_weights(&s->s, o->in[1], rotated);
+    s->k->pack_weights(&s->s, rotated, NULL, packed);
     threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_task), run_task, (void *)&r);
     return CORNU_OK;
 }
@@ -290,10 +290,10 @@ static double pool_bytes(const plan *p, const op *o, const kernel_info *const *k
 const kernel cpu_conv_first_forward = {
     .name = "first_conv", .accepts = accepts, .prepare = prepare, .release = free, .run = run};
 const kernel cpu_conv_last_backward_data = {.name = "last_conv",
-                                            .accepts = turned_accepts,
+                                            .accepts = rotated_accepts,
                                             .prepare = prepare,
                                             .release = free,
-                                            .run = run_turned};
+                                            .run = run_rotated};
 const kernel cpu_conv_first_pool_forward = {.name = "first_conv_pool",
                                             .accepts = pool_accepts,
                                             .prepare = pool_prepare,
@@ -320,11 +320,11 @@ typedef struct gradient_state {
     first_shape s;
     conv_backward ops;
     const op *writer; /* of the codes, see conv_pool_reader */
-    bool turned;
+    bool rotated;
     int64_t batch, rows, bands, per_task,
         partial_count;                         /* rows per band, bands per sample and per task */
     int64_t stride, band_floats, total_floats; /* scratch memory: [partial_count][stride], then a
-                                                  band per worker and, where turned, dW's sums */
+                                                  band per worker and, where rotated, dW's sums */
 } gradient_state;
 
 /* ---- backward: acceptance ---------------------------------------------------------------- */
@@ -398,7 +398,7 @@ static void choose_blocking(gradient_state *s)
     s->per_task = cpu_most(conv_first_bands_per_task(h, s->ops.pool ? 2 * s->rows : s->rows),
                            cpu_divide_up(s->batch * s->bands, PARTIALS_MOST));
     s->partial_count = cpu_divide_up(s->batch * s->bands, s->per_task);
-    s->total_floats = s->turned ? cpu_scratch_floats(first_taps(h) * h->filters) : 0;
+    s->total_floats = s->rotated ? cpu_scratch_floats(first_taps(h) * h->filters) : 0;
     s->stride = cpu_scratch_floats((first_taps(h) + 1) * h->filters + h->channels);
 }
 
@@ -414,9 +414,9 @@ static cornu_status gradient_prepare(const plan *p, const op *o, threads *pool, 
     s->isa = isa;
     s->ops = find_ops(p, o);
     s->writer = s->ops.pool ? conv_pool_writer(p, s->ops.pool, &conv_first_pair) : NULL;
-    s->turned = !conv_first_shape(p, s->ops.weights, &s->s, &why);
-    if (s->turned)
-        turned_shape(p, s->ops.weights, &s->s, &why);
+    s->rotated = !conv_first_shape(p, s->ops.weights, &s->s, &why);
+    if (s->rotated)
+        rotated_shape(p, s->ops.weights, &s->s, &why);
     s->batch = OP_IN(p, s->ops.weights, 0)->shape.dim[0];
     choose_blocking(s);
     cpu_need_scratch(scratch_bytes, s->partial_count * s->stride +
@@ -504,12 +504,12 @@ static void gradient_run_task(void *context, int64_t task, int worker)
         else
             add_band(r, sample, row, rows, band, sums);
     }
-    if (s->turned)
+    if (s->rotated)
         add_bias(s, r->x, task, sums + (first_taps(&s->s) + 1) * s->s.filters);
 }
 
-/* dW [taps of the window][filters][channels] from the sums for the turned window. */
-static void turned_run(const op_run *o, gradient_run *r)
+/* dW [taps of the window][filters][channels] from the sums for the rotated window. */
+static void rotated_run(const op_run *o, gradient_run *r)
 {
     const gradient_state *s = r->s;
     const first_shape *h = &s->s;
@@ -539,8 +539,8 @@ static cornu_status run_gradient(const op_run *o)
                       .sums = sums,
                       .bands = sums + s->partial_count * s->stride,
                       .x = o->tensors[f->weights->in[0]]};
-    if (s->turned) {
-        turned_run(o, &r);
+    if (s->rotated) {
+        rotated_run(o, &r);
         return CORNU_OK;
     }
     if (f->pool) {
@@ -568,7 +568,7 @@ const kernel cpu_conv_first_backward_weights = {.name = "first_conv",
                                                 .release = free,
                                                 .run = run_gradient};
 const kernel cpu_conv_last_backward_weights = {.name = "last_conv",
-                                               .accepts = turned_accepts,
+                                               .accepts = rotated_accepts,
                                                .prepare = gradient_prepare,
                                                .release = free,
                                                .run = run_gradient};

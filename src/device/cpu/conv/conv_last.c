@@ -1,5 +1,5 @@
 /* Convolutions with few filters and stride 1, such as an autoencoder's last: the forward pass, and,
-   by the turned window, the image's gradient of a convolution of an image with few channels, which
+   by the rotated window, the image's gradient of a convolution of an image with few channels, which
    is also the forward pass of a transposed convolution to such an image. The gradients of a
    convolution with few filters are in conv_first.c. */
 #include "base/memory.h"
@@ -18,44 +18,44 @@ typedef struct last_state {
     const conv_first_gradient_kernels *bands_of;
     cpu_isa isa;
     first_shape s;
-    bool turned;
+    bool rotated;
     int64_t batch, rows, bands, per_task; /* rows per band, bands per sample and per task */
-    int64_t packed_floats, turned_floats, band_floats; /* scratch memory: a band per worker */
+    int64_t packed_floats, rotated_floats, band_floats; /* scratch memory: a band per worker */
 } last_state;
 
-void conv_turn_weights(const first_shape *s, const float *w, float *turned)
+void conv_rotate_weights(const first_shape *s, const float *w, float *rotated)
 {
     const int64_t window = s->kernel[0] * s->kernel[1];
     for (int64_t tap = window - 1; tap >= 0; tap--)
         for (int64_t c = 0; c < s->channels; c++)
             for (int64_t n = 0; n < s->filters; n++)
-                *turned++ = w[(tap * s->filters + n) * s->channels + c];
+                *rotated++ = w[(tap * s->filters + n) * s->channels + c];
 }
 
 /* ---- acceptance -------------------------------------------------------------------------- */
 
-/* The shape of a CONV2D_FORWARD, or of the convolution of dy by the turned window that a
+/* The shape of a CONV2D_FORWARD, or of the convolution of dy by the rotated window that a
    CONV2D_BACKWARD_DATA is. */
 static bool last_shape(const plan *p, const op *o, first_shape *s, const char **why)
 {
     const window2d *w = &o->a.conv.w;
-    const bool turned = o->kind == OP_CONV2D_BACKWARD_DATA;
+    const bool rotated = o->kind == OP_CONV2D_BACKWARD_DATA;
     const shape *from = &OP_IN(p, o, 0)->shape, *to = &OP_OUT(p, o, 0)->shape;
     *why = NULL;
     if (to->dim[3] > LAST_FILTERS_MOST)
-        *why = turned ? "more than 4 channels" : "more than 4 filters";
+        *why = rotated ? "more than 4 channels" : "more than 4 filters";
     for (int i = 0; i < 2; i++) {
         if (w->dilation[i] != 1)
             *why = "dilated";
         if (w->stride[i] != 1)
             *why = "strided";
-        if (turned && w->before[i] >= w->kernel[i])
+        if (rotated && w->before[i] >= w->kernel[i])
             *why = "padding as wide as the window";
         s->in[i] = from->dim[1 + i];
         s->out[i] = to->dim[1 + i];
         s->kernel[i] = w->kernel[i];
         s->stride[i] = 1;
-        s->before[i] = turned ? w->kernel[i] - 1 - w->before[i] : w->before[i];
+        s->before[i] = rotated ? w->kernel[i] - 1 - w->before[i] : w->before[i];
     }
     if (w->groups != 1)
         *why = "groups";
@@ -93,15 +93,15 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     s->k = cpu_conv_last[isa];
     s->bands_of = cpu_conv_first_gradient[isa];
     s->isa = isa;
-    s->turned = o->kind == OP_CONV2D_BACKWARD_DATA;
+    s->rotated = o->kind == OP_CONV2D_BACKWARD_DATA;
     last_shape(p, o, &s->s, &why);
     s->batch = OP_IN(p, o, 0)->shape.dim[0];
     choose_bands(s);
     s->packed_floats = cpu_scratch_floats(s->k->packed_floats(&s->s));
-    s->turned_floats = s->turned ? cpu_scratch_floats(first_taps(&s->s) * s->s.filters) : 0;
+    s->rotated_floats = s->rotated ? cpu_scratch_floats(first_taps(&s->s) * s->s.filters) : 0;
     s->band_floats = cpu_scratch_floats(first_gradient_floats(&s->s, s->rows));
     cpu_need_scratch(scratch_bytes,
-                     s->packed_floats + s->turned_floats + threads_count(pool) * s->band_floats);
+                     s->packed_floats + s->rotated_floats + threads_count(pool) * s->band_floats);
     *state = s;
     return CORNU_OK;
 }
@@ -140,18 +140,18 @@ static void run_task(void *context, int64_t task, int worker)
 static cornu_status run(const op_run *o)
 {
     const last_state *s = o->state;
-    float *packed = o->scratch, *turned = packed + s->packed_floats;
+    float *packed = o->scratch, *rotated = packed + s->packed_floats;
     const float *w = o->in[1];
     last_run r = {.s = s,
-                  .act = s->turned ? (activation){.kind = ACTIVATION_LINEAR} : o->op->a.conv.act,
+                  .act = s->rotated ? (activation){.kind = ACTIVATION_LINEAR} : o->op->a.conv.act,
                   .x = o->in[0],
-                  .bias = s->turned ? NULL : o->in[2],
+                  .bias = s->rotated ? NULL : o->in[2],
                   .packed = packed,
-                  .bands = turned + s->turned_floats,
+                  .bands = rotated + s->rotated_floats,
                   .y = o->out[0]};
-    if (s->turned) {
-        conv_turn_weights(&s->s, w, turned);
-        w = turned;
+    if (s->rotated) {
+        conv_rotate_weights(&s->s, w, rotated);
+        w = rotated;
     }
     s->k->pack_weights(&s->s, w, packed);
     threads_run(o->pool, cpu_divide_up(s->batch * s->bands, s->per_task), run_task, &r);

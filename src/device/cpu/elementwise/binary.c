@@ -24,8 +24,8 @@ typedef struct binary_run {
     float *out;
     int64_t count;   /* elements of y, or of dx */
     int64_t size;    /* of a task */
-    int64_t parts;   /* of the terms of each sum; they are added in their order */
-    double *partial; /* [parts][count], where there are several */
+    int64_t slices;  /* of the terms of each sum; they are added in their order */
+    double *partial; /* [slices][count], where there are several */
 } binary_run;
 
 /* The kernel on `count` elements of a row, from element `column` of it on. */
@@ -128,7 +128,7 @@ static double sum_rows(const binary_run *r, const broadcast *terms, const broadc
     return sum;
 }
 
-/* Elements begin..end-1 of dx, each of which is a sum; where there are parts, one part's sums of
+/* Elements begin..end-1 of dx, each of which is a sum; where there are slices, one slice's sums of
    them. */
 static void sum_task(void *context, int64_t task, int worker)
 {
@@ -138,11 +138,11 @@ static void sum_task(void *context, int64_t task, int worker)
     const bool columns = r->s.step[r->of][ROWS] != 0;
     const int64_t n = kept.size[ROWS];
     const int64_t rows = broadcast_count(&terms) / (columns ? 1 : r->s.size[ROWS]);
-    const int64_t part = task % r->parts;
-    double *partial = r->partial + part * r->count;
+    const int64_t slice = task % r->slices;
+    double *partial = r->partial + slice * r->count;
     int64_t begin, end, first, last;
-    cpu_task_range(r->count, r->size, task / r->parts, &begin, &end);
-    threads_range(rows, r->parts, part, 1, &first, &last);
+    cpu_task_range(r->count, r->size, task / r->slices, &begin, &end);
+    threads_range(rows, r->slices, slice, 1, &first, &last);
     while (begin < end) {
         const broadcast_walk w = broadcast_at(&kept, ROWS, begin / n);
         const int64_t column = begin % n;
@@ -153,7 +153,7 @@ static void sum_task(void *context, int64_t task, int worker)
         else
             sums[0] = sum_rows(r, &terms, &w, first, last);
         for (int64_t i = 0; i < count; i++, begin++)
-            if (r->parts > 1)
+            if (r->slices > 1)
                 partial[begin] = sums[i];
             else
                 r->out[begin] = (float)sums[i];
@@ -195,8 +195,11 @@ static binary_run backward_of(const plan *p, const op *o, cpu_isa isa)
 {
     const tensor *dx = OP_OUT(p, o, 0), *dy = OP_IN(p, o, 2);
     const shape *shapes[2];
-    binary_run b = {
-        .isa = isa, .kind = o->a.binary.kind, .of = o->a.binary.of, .count = dx->count, .parts = 1};
+    binary_run b = {.isa = isa,
+                    .kind = o->a.binary.kind,
+                    .of = o->a.binary.of,
+                    .count = dx->count,
+                    .slices = 1};
     for (int i = 0; i < 2; i++)
         shapes[i] = i == b.of               ? &dx->shape
                     : o->in[i] != NO_TENSOR ? &OP_IN(p, o, i)->shape
@@ -208,7 +211,7 @@ static binary_run backward_of(const plan *p, const op *o, cpu_isa isa)
     if (columns) /* neighbours have their terms side by side */
         b.size = cpu_most(b.size, cpu_least(b.s.size[ROWS], COLUMNS_LEAST));
     if (terms > 1 && cpu_divide_up(b.count, b.size) < TASKS_ENOUGH)
-        b.parts = cpu_most(1, cpu_least(TASKS_ENOUGH, dy->count / CPU_TASK));
+        b.slices = cpu_most(1, cpu_least(TASKS_ENOUGH, dy->count / CPU_TASK));
     return b;
 }
 
@@ -218,8 +221,8 @@ static cornu_status prepare_backward(const plan *p, const op *o, threads *pool, 
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     const binary_run b = backward_of(p, o, isa);
-    if (b.parts > 1)
-        cpu_need_scratch(scratch_bytes, CPU_DOUBLE * b.parts * b.count);
+    if (b.slices > 1)
+        cpu_need_scratch(scratch_bytes, CPU_DOUBLE * b.slices * b.count);
     return prepare(p, o, pool, state, scratch_bytes);
 }
 
@@ -231,12 +234,12 @@ static cornu_status run_backward(const op_run *r)
     b.out = r->out[0];
     b.partial = r->scratch;
     const bool one_term = OP_IN(r->plan, r->op, 2)->count == b.count;
-    threads_run(r->pool, cpu_divide_up(b.count, b.size) * b.parts,
+    threads_run(r->pool, cpu_divide_up(b.count, b.size) * b.slices,
                 one_term ? combine_task : sum_task, &b);
-    for (int64_t i = 0; b.parts > 1 && i < b.count; i++) {
+    for (int64_t i = 0; b.slices > 1 && i < b.count; i++) {
         double sum = 0;
-        for (int64_t part = 0; part < b.parts; part++)
-            sum += b.partial[part * b.count + i];
+        for (int64_t slice = 0; slice < b.slices; slice++)
+            sum += b.partial[slice * b.count + i];
         b.out[i] = (float)sum;
     }
     return CORNU_OK;
