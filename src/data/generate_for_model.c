@@ -1,6 +1,6 @@
 /* Generated samples that a model takes. Pixels and class numbers where it has one input and learns
    classes of whole samples; else rows of floats: whole numbers for an Embedding, values in [0, 1)
-   for everything else. */
+   for everything else. Pictures have their channel, which random changes need. */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "data/data.h"
@@ -86,9 +86,10 @@ static cornu_status generate_rows(const cornu_model *model, const drawn *inputs,
     drawn targets[MODEL_ENDS_MAX];
     float *x, *y;
     targets_of(model, targets);
-    shape row = {1, {numbers_of(targets, model->output_count)}};
+    shape sample, row = {1, {numbers_of(targets, model->output_count)}};
+    shape_picture(&model->input, &sample);
     TRY_GOTO(data_generated_new(&data));
-    TRY_GOTO(data_reserve_inputs(data, CORNU_TRAIN, count, &model->input, SAMPLE_F32, &x));
+    TRY_GOTO(data_reserve_inputs(data, CORNU_TRAIN, count, &sample, SAMPLE_F32, &x));
     TRY_GOTO(data_reserve_targets(data, CORNU_TRAIN, &row, SAMPLE_F32, &y));
     random_stream random = random_open(seed, RANDOM_GENERATE, 0);
     draw(inputs, model->input_count, count, &random, x);
@@ -110,7 +111,8 @@ cornu_status data_generate_for_model(const cornu_model *model, int64_t count, ui
     TRY(inputs_of(model, inputs));
     if (!takes_classes(model, inputs))
         return generate_rows(model, inputs, count, seed, out);
-    const shape *x = &model->input;
+    shape x;
+    shape_picture(&model->input, &x);
     const int64_t outputs = shape_elements(&model->output);
-    return cornu_data_generate(x->dim, x->rank, (int)(outputs > 1 ? outputs : 2), count, seed, out);
+    return cornu_data_generate(x.dim, x.rank, (int)(outputs > 1 ? outputs : 2), count, seed, out);
 }
