@@ -237,7 +237,7 @@ static cornu_status read_operation_call(keras_layers *layers, keras_call *c)
     return CORNU_OK;
 }
 
-/* Of a tensor, or of a list of some. */
+/* Add the links that a tensor, or a list of some, stands for. */
 static cornu_status add_links(keras_layers *layers, keras_call *c, const doc *at)
 {
     const bool listed = at->type == DOC_LIST && at->count > 0 && at->items[0]->type != DOC_STRING;

@@ -69,7 +69,8 @@ static json_t *keywords(const layer_kind *kind, const layer *l)
     return all;
 }
 
-/* Of a recurrent layer that begins with states: the tensors after the first, which it takes. */
+/* The arguments of a recurrent layer that begins with states: the tensors after the first are the
+   states. `tensors` is taken. */
 static json_t *state_arguments(const layer_kind *kind, const layer *l, json_t *tensors)
 {
     json_t *first = json_incref(json_array_get(tensors, 0)), *more = keywords(kind, l);

@@ -1,7 +1,7 @@
 /* Convolutions of an image with few channels, forward and backward: alone, and fused with the 2x2
    max-pool after them. */
 #include "base/memory.h"
-#include "device/cpu/conv/conv_first_kernels.h"
+#include "device/cpu/conv/conv_shape.h"
 #include "device/cpu/pool/conv_pool.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,71 +37,26 @@ typedef struct first_state {
 
 /* ---- acceptance -------------------------------------------------------------------------- */
 
-/* The shape of a CONV2D_FORWARD or CONV2D_BACKWARD_WEIGHTS; false, with *why, where its image has
-   too many channels or its window is not a plain one. */
-static bool conv_first_shape(const plan *p, const op *o, first_shape *s, const char **why)
+/* The limits of these kernels; `many` says that there are more channels. */
+static bool is_few(const first_shape *s, const char *many, const char **why)
 {
-    const window2d *w = &o->a.conv.w;
-    bool forward = o->kind == OP_CONV2D_FORWARD;
-    const shape *x = &OP_IN(p, o, 0)->shape;
-    const shape *y = forward ? &OP_OUT(p, o, 0)->shape : &OP_IN(p, o, 1)->shape;
-    *why = NULL;
-    if (x->dim[3] > CHANNELS_MOST)
-        *why = "more than 4 channels";
-    for (int i = 0; i < 2; i++) {
-        if (w->dilation[i] != 1)
-            *why = "dilated";
-        if (w->kernel[i] > KERNEL_MOST)
-            *why = "larger than 7x7";
-        s->in[i] = x->dim[1 + i];
-        s->out[i] = y->dim[1 + i];
-        s->kernel[i] = w->kernel[i];
-        s->stride[i] = w->stride[i];
-        s->before[i] = w->before[i];
-    }
-    if (w->groups != 1)
-        *why = "groups";
-    s->channels = x->dim[3];
-    s->filters = y->dim[3];
+    if (s->channels > CHANNELS_MOST)
+        *why = many;
+    else if (s->kernel[0] > KERNEL_MOST || s->kernel[1] > KERNEL_MOST)
+        *why = "larger than 7x7";
     return !*why;
 }
 
-/* The gradients of a convolution with few filters and stride 1 are those of one with few channels:
+/* The shape of a CONV2D_FORWARD or CONV2D_BACKWARD_WEIGHTS. */
+static bool conv_first_shape(const plan *p, const op *o, first_shape *s, const char **why)
+{
+    return conv_forward_shape(p, o, s, why) && is_few(s, "more than 4 channels", why);
+}
 
-     dx[q] = sum over taps of dy[q + before - tap] W[tap]'
-
-   is a convolution of dy by W rotated by 180 degrees, and the products of dW, dy[q + before - tap]
-   times x[q], are those of that convolution's weights, where x takes the place of its gradient.
-   The shape of that convolution, for a CONV2D_BACKWARD_DATA or CONV2D_BACKWARD_WEIGHTS. */
+/* The shape of a CONV2D_BACKWARD_DATA or CONV2D_BACKWARD_WEIGHTS by the rotated window. */
 static bool rotated_shape(const plan *p, const op *o, first_shape *s, const char **why)
 {
-    const window2d *w = &o->a.conv.w;
-    const bool data = o->kind == OP_CONV2D_BACKWARD_DATA;
-    const shape *dy = &OP_IN(p, o, data ? 0 : 1)->shape;
-    const shape *x = data ? &OP_OUT(p, o, 0)->shape : &OP_IN(p, o, 0)->shape;
-    *why = NULL;
-    if (dy->dim[3] > CHANNELS_MOST)
-        *why = "more than 4 filters";
-    for (int i = 0; i < 2; i++) {
-        if (w->dilation[i] != 1)
-            *why = "dilated";
-        if (w->stride[i] != 1)
-            *why = "strided";
-        if (w->kernel[i] > KERNEL_MOST)
-            *why = "larger than 7x7";
-        if (w->before[i] >= w->kernel[i])
-            *why = "padding as wide as the window";
-        s->in[i] = dy->dim[1 + i];
-        s->out[i] = x->dim[1 + i];
-        s->kernel[i] = w->kernel[i];
-        s->stride[i] = 1;
-        s->before[i] = w->kernel[i] - 1 - w->before[i];
-    }
-    if (w->groups != 1)
-        *why = "groups";
-    s->channels = dy->dim[3];
-    s->filters = x->dim[3];
-    return !*why;
+    return conv_rotated_shape(p, o, s, why) && is_few(s, "more than 4 filters", why);
 }
 
 static bool rotated_accepts(const plan *p, const op *o, const char **why)

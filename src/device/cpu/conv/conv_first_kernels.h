@@ -76,9 +76,6 @@ typedef struct conv_first_kernels {
     void (*forward_pool)(const first_forward *f);
 } conv_first_kernels;
 
-/* W [taps of the window][filters][channels] to [taps, rotated by 180 degrees][channels][filters] */
-void conv_rotate_weights(const first_shape *s, const float *w, float *rotated);
-
 /* ---- gradient ---------------------------------------------------------------------------- */
 
 /* The gradient of the weights and bias of a convolution of an image with few channels.

@@ -4,6 +4,7 @@
    convolution with few filters are in conv_first.c. */
 #include "base/memory.h"
 #include "device/cpu/conv/conv_last_kernels.h"
+#include "device/cpu/conv/conv_shape.h"
 #include "device/cpu/cpu.h"
 #include <stdlib.h>
 
@@ -23,44 +24,19 @@ typedef struct last_state {
     int64_t packed_floats, rotated_floats, band_floats; /* scratch memory: a band per worker */
 } last_state;
 
-void conv_rotate_weights(const first_shape *s, const float *w, float *rotated)
-{
-    const int64_t window = s->kernel[0] * s->kernel[1];
-    for (int64_t tap = window - 1; tap >= 0; tap--)
-        for (int64_t c = 0; c < s->channels; c++)
-            for (int64_t n = 0; n < s->filters; n++)
-                *rotated++ = w[(tap * s->filters + n) * s->channels + c];
-}
-
 /* ---- acceptance -------------------------------------------------------------------------- */
 
-/* The shape of a CONV2D_FORWARD, or of the convolution of dy by the rotated window that a
-   CONV2D_BACKWARD_DATA is. */
+/* The shape of a CONV2D_FORWARD with stride 1, or of a CONV2D_BACKWARD_DATA by the rotated window.
+ */
 static bool last_shape(const plan *p, const op *o, first_shape *s, const char **why)
 {
-    const window2d *w = &o->a.conv.w;
     const bool rotated = o->kind == OP_CONV2D_BACKWARD_DATA;
-    const shape *from = &OP_IN(p, o, 0)->shape, *to = &OP_OUT(p, o, 0)->shape;
-    *why = NULL;
-    if (to->dim[3] > LAST_FILTERS_MOST)
+    if (!(rotated ? conv_rotated_shape : conv_forward_shape)(p, o, s, why))
+        return false;
+    if (s->filters > LAST_FILTERS_MOST)
         *why = rotated ? "more than 4 channels" : "more than 4 filters";
-    for (int i = 0; i < 2; i++) {
-        if (w->dilation[i] != 1)
-            *why = "dilated";
-        if (w->stride[i] != 1)
-            *why = "strided";
-        if (rotated && w->before[i] >= w->kernel[i])
-            *why = "padding as wide as the window";
-        s->in[i] = from->dim[1 + i];
-        s->out[i] = to->dim[1 + i];
-        s->kernel[i] = w->kernel[i];
-        s->stride[i] = 1;
-        s->before[i] = rotated ? w->kernel[i] - 1 - w->before[i] : w->before[i];
-    }
-    if (w->groups != 1)
-        *why = "groups";
-    s->channels = from->dim[3];
-    s->filters = to->dim[3];
+    else if (s->stride[0] != 1 || s->stride[1] != 1)
+        *why = "strided";
     return !*why;
 }
 

@@ -328,7 +328,7 @@ static void begin_carries(const recurrent_run *run, float *carry, int64_t begin,
         memcpy(carry + rows * n, dc + begin * n, (size_t)((end - begin) * n) * sizeof *carry);
 }
 
-/* What is left of the carries is the gradient of the first states. */
+/* After the first step the carries are the gradients of the first states. */
 static void end_carries(const recurrent_run *run, const float *carry, int64_t begin, int64_t end)
 {
     const int64_t n = run->s->s.units;
