@@ -922,6 +922,10 @@ def frozen_cases():
         L.Dense(2, kernel_constraint="unit_norm", name="frozen"), L.Dense(2, kernel_constraint="non_neg", name="b")], "andfb"
     yield "all", "adam", (4,), [L.Dense(3, name="a"), L.BatchNormalization(name="n", center=False, scale=False),
                                 L.Dense(2, name="b")], "n"
+    O = keras.regularizers.OrthogonalRegularizer
+    yield "orthogonal", "sgd", (4,), [
+        L.Dense(3, kernel_regularizer=O(0.3), name="a"), L.Dense(3, kernel_regularizer=O(0.5), name="frozen"),
+        L.Dense(2, kernel_regularizer=O(0.2, "columns"), bias_regularizer=l2, name="b")], "ab"
 
 
 def make_frozen(seed):

@@ -157,8 +157,21 @@ static cornu_status add_weight(cornu_model *m, const layer *l, const weight_spec
     return model_add_variable(m, name, v);
 }
 
+/* A penalty on pairs of samples would not be one of each sample. */
+static cornu_status check_activity(const layer *l)
+{
+    const regularizer *r = layer_activity(l);
+    return r && r->kind == REGULARIZER_ORTHOGONAL
+               ? status_fail(
+                     CORNU_INVALID,
+                     "activity_regularizer: found orthogonal_regularizer, which compares the "
+                     "samples of a batch; expected l1, l2 or l1_l2")
+               : CORNU_OK;
+}
+
 static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call *call)
 {
+    TRY(check_activity(l));
     for (int i = 0; i < call->weight_count; i++) {
         const weight_spec *w = &call->weights[i];
         const regularizer *penalty = weight_option(l, w, "_regularizer");
@@ -166,6 +179,8 @@ static cornu_status add_weights(cornu_model *m, const layer *l, const layer_call
         int64_t extents[3];
         if (limit && limit->kind != CONSTRAINT_NONE)
             TRY(constraint_extents(limit, w->name, &w->shape, extents));
+        if (penalty && penalty->kind == REGULARIZER_ORTHOGONAL)
+            TRY(orthogonal_check(penalty, w->name, &w->shape));
         variable v = {
             .shape = w->shape,
             .plan_shape = w->seen_as,

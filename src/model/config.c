@@ -919,6 +919,9 @@ static const config_field l1_regularizer[] = {PENALTY(l1, "0.01"), OPTIONS_END};
 static const config_field l2_regularizer[] = {PENALTY(l2, "0.01"), OPTIONS_END};
 static const config_field l1_l2_regularizer[] = {PENALTY(l1, "0.0"), PENALTY(l2, "0.0"),
                                                  OPTIONS_END};
+static const config_field orthogonal_regularizer[] = {
+    PENALTY(factor, "0.01"),
+    OPTION(CHOICE, regularizer, mode, .choices = "rows|columns", .fallback = "rows"), OPTIONS_END};
 
 static const config_class regularizer_rows[] = {
 #define REGULARIZER(id, class_name, other_name, name, options) \

@@ -171,6 +171,8 @@ cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, ten
 cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_ref bias,
                             const recurrence *r, const tensor_ref first[2], tensor_ref *y,
                             tensor_ref *c);
+/* A weight as one sample of this shape, where one sample is described. */
+cornu_status emit_whole_weight(step_builder *b, tensor_ref weight, const shape *s, tensor_ref *y);
 /* Row `row` of a weight (rows, columns), as a bias. */
 cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);

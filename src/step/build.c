@@ -313,10 +313,19 @@ static int loss_slot(const cornu_model *m, int output)
     return -1;
 }
 
-static bool penalizes_outputs(const cornu_model *m)
+static bool is_orthogonal(const variable *v)
+{
+    return v->trained && v->regularizer.kind == REGULARIZER_ORTHOGONAL && v->regularizer.factor > 0;
+}
+
+/* Are there terms of the loss besides those of the outputs? */
+static bool has_penalties(const cornu_model *m)
 {
     for (int i = 0; i < m->layer_count; i++)
         if (layer_activity(m->layers[i]))
+            return true;
+    for (int i = 0; i < m->weight_count; i++)
+        if (is_orthogonal(&m->variables[i]))
             return true;
     return false;
 }
@@ -336,7 +345,7 @@ static cornu_status add_loss(step_builder *b, const goal *g)
     }
     o.in[2] = g->weight;
     o.a.loss.term =
-        p->model->output_count > 1 || model_weighs_losses(p->model) || penalizes_outputs(p->model);
+        p->model->output_count > 1 || model_weighs_losses(p->model) || has_penalties(p->model);
     o.a.loss.further = g->further;
     o.a.loss.weight = (float)p->model->outputs[g->number].weight;
     o.a.loss.slot = loss_slot(p->model, g->number);
@@ -496,6 +505,7 @@ static cornu_status add_goals(step_builder *b, const tensor_ref *outputs, const 
 
 /* A term of the loss: `weight` times the mean of these numbers. */
 typedef struct activity {
+    const char *name;
     tensor_ref value;
     double weight;
 } activity;
@@ -511,6 +521,7 @@ static cornu_status add_activity(step_builder *b, tensor_ref y, activation_kind 
     activity *one = &a->each[a->count];
     if (!(weight > 0))
         return CORNU_OK;
+    one->name = "activity";
     one->weight = weight * (double)shape_elements(&b->node->out);
     a->count++;
     return emit_activation(b, y, (activation){.kind = of}, &one->value);
@@ -522,7 +533,8 @@ static cornu_status add_activities(step_builder *b, const tensor_ref *outputs, a
     const cornu_model *m = b->plan->model;
     bool *needed = NULL;
     cornu_status status = CORNU_OK;
-    TRY(memory_new(2 * (size_t)m->node_count, sizeof *a->each, "plan", &a->each));
+    TRY(memory_new(2 * (size_t)m->node_count + (size_t)m->weight_count, sizeof *a->each, "plan",
+                   &a->each));
     TRY(memory_new((size_t)m->node_count, sizeof *needed, "plan", &needed));
     find_needed(b, needed);
     for (int i = 0; i < m->node_count; i++) {
@@ -536,6 +548,53 @@ static cornu_status add_activities(step_builder *b, const tensor_ref *outputs, a
 done:
     free(needed);
     return status;
+}
+
+/* A weight that no loss depends on would have its penalty as its only gradient. */
+static cornu_status check_penalty(const step_builder *b, int weight)
+{
+    const char *name = b->plan->model->variables[weight].name;
+    if (b->plan->mode != PLAN_TRAIN || b->notes[weight].needs_gradient)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "%s: found a regularizer, and no output with a loss that depends on the "
+                       "weight; expected a loss, or the layer with trainable: false",
+                       name);
+}
+
+/* The call that describes what belongs to a weight: the first of its layer. */
+static const model_node *node_of_weight(const cornu_model *m, int weight)
+{
+    int i = 0;
+    while (weight >= m->layers[i]->first_variable + m->layers[i]->weight_count)
+        i++;
+    return &m->nodes[m->layers[i]->node];
+}
+
+static cornu_status add_orthogonal(step_builder *b, int weight, activity *one)
+{
+    const variable *v = &b->plan->model->variables[weight];
+    tensor_ref w;
+    TRY(check_penalty(b, weight));
+    one->name = v->name;
+    b->node = node_of_weight(b->plan->model, weight);
+    b->as_one = true;
+    cornu_status status = emit_whole_weight(b, weight, &v->shape, &w);
+    if (status == CORNU_OK)
+        status = orthogonal_emit(&v->regularizer, b, w, &one->value, &one->weight);
+    b->as_one = false;
+    return status;
+}
+
+/* The penalties on rows and columns that are not orthogonal: each a term that has a gradient, and
+   counts once for all samples. */
+static cornu_status add_orthogonals(step_builder *b, activities *a)
+{
+    const cornu_model *m = b->plan->model;
+    for (int i = 0; i < m->weight_count; i++)
+        if (is_orthogonal(&m->variables[i]))
+            TRY(add_orthogonal(b, i, &a->each[a->count++]));
+    return CORNU_OK;
 }
 
 /* Add them to the loss. */
@@ -554,21 +613,9 @@ static cornu_status add_activity_losses(step_builder *b, const activities *a)
         o.a.loss.slot = -1;
         if (b->plan->mode == PLAN_TRAIN && b->notes[o.in[0]].needs_gradient)
             TRY(builder_gradient(b, o.in[0], &o.out[0]));
-        TRY(builder_add(b, &o, "activity"));
+        TRY(builder_add(b, &o, a->each[i].name));
     }
     return CORNU_OK;
-}
-
-/* A weight that no loss depends on would have its penalty as its only gradient. */
-static cornu_status check_penalty(const step_builder *b, int weight)
-{
-    const char *name = b->plan->model->variables[weight].name;
-    if (b->plan->mode != PLAN_TRAIN || b->notes[weight].needs_gradient)
-        return CORNU_OK;
-    return status_fail(CORNU_UNSUPPORTED,
-                       "%s: found a regularizer, and no output with a loss that depends on the "
-                       "weight; expected a loss, or the layer with trainable: false",
-                       name);
 }
 
 /* The loss counts the penalties on the weights as they are before the updates. */
@@ -660,6 +707,8 @@ static cornu_status add_operations(step_builder *b, tensor_ref *outputs, activit
         TRY(add_all_traced(b, outputs, values));
     if (p->mode != PLAN_PREDICT)
         TRY(add_activities(b, outputs, a));
+    if (p->mode != PLAN_PREDICT)
+        TRY(add_orthogonals(b, a));
     int forward_count = p->op_count;
     TRY(add_output(b, outputs)); /* before losses, which are where the forward pass ends */
     if (p->mode != PLAN_PREDICT)

@@ -211,7 +211,7 @@ cornu_status builder_batched(const step_builder *b, const shape *s, shape *out)
         return status_fail(CORNU_UNSUPPORTED, "found shape %s; expected at most %d dimensions",
                            shape_show(s, false, shown), SHAPE_MAX - 1);
     out->rank = s->rank + 1;
-    out->dim[0] = b->plan->batch;
+    out->dim[0] = b->as_one ? 1 : b->plan->batch;
     for (const emit_frame *f = b->frame; f; f = f->around)
         out->dim[0] *= f->times > 0 ? f->times : 1; /* no more than the elements of its input */
     memcpy(out->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim);

@@ -29,6 +29,7 @@ struct step_builder {
     const model_node *node;  /* the current call */
     const emit_frame *frame; /* the layer within it that is described; NULL: none */
     uint32_t frames;         /* so many were, in this call */
+    bool as_one;             /* one sample is described, whatever the batch: a weight */
     bool in_loss;            /* it belongs to a loss of the caller's own */
     tensor_notes *notes;     /* [tensor_count] */
     contribution *sums;      /* not yet added to their gradients */

@@ -373,6 +373,13 @@ static inline tensor_ref plan_root(const plan *p, tensor_ref t)
     return t;
 }
 
+/* Does it copy a dense layer's whole kernel, or write one? */
+static inline bool op_copies_kernel(const plan *p, const op *o)
+{
+    return (o->kind == OP_SLICE && p->tensors[o->in[0]].form == FORM_DENSE_KERNEL) ||
+           (o->kind == OP_INSERT && p->tensors[o->out[0]].form == FORM_DENSE_KERNEL);
+}
+
 /* The number of operations, from the first, that must run before `t` is complete. */
 int plan_operations_to(const plan *p, tensor_ref t);
 

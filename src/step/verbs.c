@@ -545,6 +545,18 @@ cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, te
     return forward_to(b, &o, &one, y);
 }
 
+cornu_status emit_whole_weight(step_builder *b, tensor_ref weight, const shape *s, tensor_ref *y)
+{
+    const shape w = b->plan->tensors[weight].shape;
+    shape full;
+    op o = op_new(OP_SLICE);
+    o.in[0] = weight;
+    o.a.slice.step = 1;
+    TRY(builder_batched(b, s, &full));
+    TRY(forward_to(b, &o, &w, y));
+    return reshape_to(b, *y, &full, y);
+}
+
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y)
 {
     shape s = emit_shape(b, x);

@@ -38,6 +38,10 @@ static const net_case nets[] = {
     {"{Dense: {units: 49, kernel_regularizer: {l1_l2: {l1: 0.001, l2: 0.01}}, bias_regularizer: "
      "l2}}, {Dense: {units: 7, kernel_regularizer: l1}}",
      37, 5},
+    {"{Dense: {units: 49, kernel_regularizer: {orthogonal_regularizer: {factor: 0.1, mode: "
+     "columns}}}}, "
+     "{Dense: {units: 7, kernel_regularizer: orthogonal_regularizer, kernel_constraint: max_norm}}",
+     37, 5},
     {"{Dense: {units: 51, kernel_constraint: max_norm}}, {Dense: {units: 7, kernel_constraint: "
      "{unit_norm: {axis: 1}}, bias_constraint: non_neg}}",
      37, 5},

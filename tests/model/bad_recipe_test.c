@@ -50,8 +50,21 @@ static const struct {
      "mode: found \"fan\"; expected fan_in, fan_out or fan_avg"},
     {MODEL("    - Dense: {units: 4, kernel_regularizer: l3}\n"),
      "kernel_regularizer: unknown regularizer \"l3\"; did you mean l1?"},
-    {MODEL("    - Dense: {units: 4, kernel_regularizer: OrthogonalRegularizer}\n"),
-     "kernel_regularizer: unknown regularizer \"OrthogonalRegularizer\"|cornu has l1, l2, l1_l2"},
+    {MODEL("    - Dense: {units: 4, kernel_regularizer: Orthonormal}\n"),
+     "kernel_regularizer: unknown regularizer \"Orthonormal\"|cornu has l1, l2, l1_l2, orthogonal"},
+    {MODEL("    - Dense: {units: 4, bias_regularizer: orthogonal_regularizer}\n"),
+     "bias: inputs to OrthogonalRegularizer must have rank 2; found a weight of shape (4)"},
+    {MODEL("    - Dense: {units: 1, kernel_regularizer: {orthogonal_regularizer: {mode: "
+           "columns}}}\n"),
+     "kernel: OrthogonalRegularizer: found a weight of shape (3, 1); expected at least two "
+     "columns"},
+    {MODEL("    - Dense: {units: 4, kernel_regularizer: {orthogonal_regularizer: {mode: both}}}\n"),
+     "mode: found \"both\"|rows or columns"},
+    {MODEL("    - Dense: {units: 4, kernel_regularizer: {orthogonal_regularizer: {factor: -1}}}\n"),
+     "factor: found -1"},
+    {MODEL("    - Dense: {units: 4, activity_regularizer: orthogonal_regularizer}\n"),
+     "activity_regularizer: found orthogonal_regularizer, which compares the samples of a batch; "
+     "expected l1, l2 or l1_l2"},
     {MODEL("    - Dense: {units: 4, bias_regularizer: {l2: {l2: -1}}}\n"),
      "l2: found -1; expected a number of at least 0"},
     {MODEL("    - Dense: {units: 4, bias_regularizer: {l1: {l2: 1}}}\n"),

@@ -117,6 +117,8 @@ MAKE = [
     (ValueError, "'maximum': unknown", lambda: keras.layers.Dense(3, kernel_constraint="maximum")),
     (ValueError, "'l3': unknown", lambda: keras.layers.Dense(3, kernel_regularizer="l3")),
     (ValueError, "non-negative float. Received: l2=-1", lambda: keras.regularizers.L2(-1)),
+    (ValueError, "Expected one of {'rows', 'columns'}. Received: mode=both", lambda: keras.regularizers.OrthogonalRegularizer(mode="both")),
+    (ValueError, "must have rank 2", lambda: keras.regularizers.OrthogonalRegularizer()(np.zeros(3))),
     (NotImplementedError, "data_format", lambda: keras.layers.Conv2D(3, 3, data_format="channels_first")),
     (NotImplementedError, "mask_zero", lambda: keras.layers.Embedding(4, 2, mask_zero=True)),
     (ValueError, "single output tensor", lambda: keras.Sequential([keras.Input((3, 4)), keras.layers.LSTM(2, return_state=True)])),

@@ -39,10 +39,8 @@ losses.Circle
 losses.circle
 optimizers.Adafactor
 optimizers.Muon
-regularizers.OrthogonalRegularizer
-regularizers.orthogonal_regularizer
 """.split()
-TO_BE_BUILT_AT_FIRST = 7
+TO_BE_BUILT_AT_FIRST = 5
 
 
 def is_there(name: str) -> bool:

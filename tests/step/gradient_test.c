@@ -229,6 +229,10 @@ static const struct {
      "{Conv2D: {filters: 3, kernel_size: 1, inputs: stem, name: b}}, "
      "{AveragePooling2D: {pool_size: 3, strides: 1, padding: same, inputs: stem, name: c}}, "
      "{Average: {inputs: [a, b, c, stem]}}, Flatten, {Dense: {units: 2, activation: tanh}}]"},
+    {"penalties on pairs of rows and of columns", "5",
+     "[{Dense: {units: 4, activation: tanh, kernel_regularizer: {orthogonal_regularizer: {factor: "
+     "0.5}}}}, {Dense: {units: 2, kernel_regularizer: {orthogonal_regularizer: {factor: 0.3, mode: "
+     "columns}}}}]"},
     {"one tensor twice", "4", "[{Dense: {units: 3, name: a}}, {Add: {inputs: [a, a]}}]"},
     {"ladder of sums", "4",
      "[{Dense: {units: 3, activation: tanh, name: a}}, {Dense: {units: 3, name: b}}, "

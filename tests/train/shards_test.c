@@ -27,7 +27,7 @@
     "[{Dense: {units: 10, activation: relu, kernel_regularizer: l2, kernel_constraint: " \
     "unit_norm}}, BatchNormalization, "                                                  \
     "{Dropout: {rate: 0.3}}, "                                                           \
-    "{Dense: {units: 3, activation: softmax}}]"
+    "{Dense: {units: 3, activation: softmax, kernel_regularizer: orthogonal_regularizer}}]"
 #define SHARED                                                                            \
     "[{Dense: {units: 128, activation: tanh}}, {Reshape: {target_shape: [8, 8, 2]}}, "    \
     "{Conv2D: {filters: 2, kernel_size: 3, padding: same, activation: relu, name: a}}, "  \

@@ -15,6 +15,11 @@ class Regularizer(Configured):
         super().__init__(*args, **kwargs)
         for option in self._options:
             value = self._config[option.name]
+            if option.type == "choice":
+                if value not in option.choices:
+                    raise ValueError(f"Invalid value for argument `{option.name}`. Expected one of "
+                                     f"{{{', '.join(map(repr, option.choices))}}}. Received: {option.name}={value}")
+                continue
             value = option.default if value is None else value
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value < float("inf"):
                 raise ValueError(f"Invalid value for argument {option.name}: expected a non-negative float. "
@@ -23,7 +28,19 @@ class Regularizer(Configured):
 
     def __call__(self, x) -> np.float32:
         array = np.asarray(x, np.float64)
+        if "mode" in self._config:
+            return self._orthogonal(array)
         return np.float32(self._config.get("l1", 0) * np.abs(array).sum() + self._config.get("l2", 0) * np.square(array).sum())
+
+
+    def _orthogonal(self, array: np.ndarray) -> np.float32:
+        if array.ndim != 2:
+            raise ValueError(f"Inputs to OrthogonalRegularizer must have rank 2. Received: inputs.shape={array.shape}")
+        rows = array if self._config["mode"] == "rows" else array.T
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-7)
+        products, size = np.abs(rows @ rows.T), len(rows)
+        np.fill_diagonal(products, 0)
+        return np.float32(np.divide(self._config["factor"] * products.sum(), size * (size - 1.0)))
 
 
 _made = make_classes("regularizers", Regularizer, __name__, globals())

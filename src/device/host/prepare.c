@@ -86,7 +86,8 @@ static bool accepts(const selector *s, const kernel_info *info, const plan *p, c
 {
     const host_device *h = host_of(s->device);
     const kernel *k = kernel_of(info);
-    if ((is_dense(o->kind) || o->kind == OP_CONSTRAIN) && k->panels != h->panels) {
+    if ((is_dense(o->kind) || o->kind == OP_CONSTRAIN || op_copies_kernel(p, o)) &&
+        k->panels != h->panels) {
         *why = h->panels ? "weights are kept in panels" : "weights are not kept in panels";
         return false;
     }
@@ -132,6 +133,8 @@ static cornu_status check_panels(const host_device *h, const plan *p, const op *
     int expected = -1; /* the one input that is in panels */
     if (o->kind == OP_DENSE_FORWARD || o->kind == OP_DENSE_BACKWARD_DATA)
         expected = 1;
+    if (op_copies_kernel(p, o))
+        expected = o->kind == OP_SLICE ? 0 : 1;
     for (int k = 0; k < OP_INPUTS_MAX && h->panels && !whole; k++)
         if (o->in[k] != NO_TENSOR && host_in_panels(h, &p->tensors[o->in[k]]) != (k == expected))
             return status_fail(CORNU_INTERNAL, "device %s: %s of %s: found %s %s; expected %s",

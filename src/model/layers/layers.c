@@ -119,7 +119,9 @@ const regularizer *layer_activity(const layer *l)
     for (const config_field *f = l->kind->fields; f->key; f++)
         if (f->type == CONFIG_REGULARIZER && strcmp(f->key, "activity_regularizer") == 0)
             found = (const void *)((const char *)l->config + f->offset);
-    return found && (found->l1 > 0 || found->l2 > 0) ? found : NULL;
+    return found && (found->l1 > 0 || found->l2 > 0 || found->kind == REGULARIZER_ORTHOGONAL)
+               ? found
+               : NULL;
 }
 
 cornu_status layer_emit_activation(step_builder *b, tensor_ref x, activation a, tensor_ref *y)

@@ -389,8 +389,7 @@ static cornu_status with_axis_last(step_builder *b, tensor_ref x, int axis, tens
     return emit_transpose(b, x, order, y);
 }
 
-/* x / max(|x|, 1e-7) of each row of x [rows][n], as keras.utils.normalize */
-static cornu_status normalized(step_builder *b, tensor_ref x, tensor_ref *y)
+cornu_status layer_normalize_rows(step_builder *b, tensor_ref x, tensor_ref *y)
 {
     const shape s = emit_shape(b, x), vectors = {3, {s.dim[0], 1, s.dim[1]}};
     tensor_ref squares, factor;
@@ -414,7 +413,7 @@ static cornu_status as_matrix(step_builder *b, tensor_ref x, int axis, bool norm
     if (!*axis_first)
         TRY(with_axis_last(b, x, axis, y));
     TRY(emit_reshape(b, *y, &matrix, y));
-    return normalize ? normalized(b, *y, y) : CORNU_OK;
+    return normalize ? layer_normalize_rows(b, *y, y) : CORNU_OK;
 }
 
 static cornu_status dot_emit(const layer *l, step_builder *b, const tensor_ref *x, tensor_ref *y)

@@ -31,6 +31,20 @@ static void mark_product(plan *p, const op *o)
     }
 }
 
+/* Each gradient has the form of its weight, also where it is a sum, and what is added to it. */
+static void mark_gradients(plan *p)
+{
+    for (int i = 0; p->model && i < p->model->weight_count; i++)
+        mark(p, p->gradients[i], p->tensors[i].form);
+    for (int i = p->op_count - 1; i >= 0; i--) {
+        const op *o = &p->ops[i];
+        if (o->kind != OP_ADD || p->tensors[o->out[0]].form == FORM_PLAIN)
+            continue;
+        mark(p, o->in[0], p->tensors[o->out[0]].form);
+        mark(p, o->in[1], p->tensors[o->out[0]].form);
+    }
+}
+
 /* Outputs of what the optimizer does, behind the first, are slots: like the weight, or its
  * gradient.
  */
@@ -45,6 +59,7 @@ void pass_forms(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
         mark_product(p, &p->ops[i]);
+    mark_gradients(p);
     mark_slots(p);
 }
 

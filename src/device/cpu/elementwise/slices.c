@@ -63,6 +63,50 @@ static cornu_status run_slices(const op_run *r)
 const kernel cpu_slice = {.name = "copy", .run = run_slices};
 const kernel cpu_insert = {.name = "copy", .run = run_slices};
 
+/* ---- whole kernels of dense layers, which are in panels ---------------------------------- */
+
+typedef struct panel_run {
+    const float *x;
+    float *y;
+    int64_t in, units;
+    bool packs; /* y is in panels; else x is */
+} panel_run;
+
+static void panel_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const panel_run *r = context;
+    const int64_t begin = task * PANEL_COLUMNS, n = cpu_least(PANEL_COLUMNS, r->units - begin);
+    for (int64_t k = 0; k < r->in; k++) {
+        const int64_t row = k * r->units + begin, panel = begin * r->in + k * n;
+        memcpy(r->y + (r->packs ? panel : row), r->x + (r->packs ? row : panel),
+               (size_t)n * sizeof *r->y);
+    }
+}
+
+static cornu_status run_panels(const op_run *r)
+{
+    const tensor *w = OP_OUT(r->plan, r->op, 0);
+    panel_run p = {.x = r->in[0],
+                   .y = r->out[0],
+                   .in = w->shape.dim[0],
+                   .units = w->shape.dim[1],
+                   .packs = r->op->kind == OP_INSERT};
+    threads_run(r->pool, cpu_divide_up(p.units, PANEL_COLUMNS), panel_task, &p);
+    return CORNU_OK;
+}
+
+static bool is_of_kernel(const plan *p, const op *o, const char **why)
+{
+    *why = "the tensor is no kernel of a dense layer";
+    return op_copies_kernel(p, o);
+}
+
+const kernel cpu_unpack = {
+    .name = "unpack", .accepts = is_of_kernel, .run = run_panels, .panels = true};
+const kernel cpu_pack = {
+    .name = "pack", .accepts = is_of_kernel, .run = run_panels, .panels = true};
+
 /* ---- TRANSPOSE --------------------------------------------------------------------------- */
 
 enum { OUTER = SHAPE_MAX - 1 }; /* the dimensions of y but the innermost */
