@@ -727,6 +727,9 @@ def make_losses(seed):
     for name, loss in (("dice", losses.Dice()), ("dice_axes", losses.Dice(axis=(1, 3))), ("tversky", losses.Tversky(0.3, 0.6))):
         write_case(group, name, keras.Sequential([keras.Input((3, 3, 2)), L.Conv2D(2, 2, activation="sigmoid")]),
                    lambda g: g.normal(3, 3, 3, 2), lambda g: g.random.integers(0, 2, (3, 2, 2, 2)).astype(np.float32), loss)
+    labels = np.array([1, 7, 1, 7, 3, 1], np.int32)
+    for name, loss in (("circle", losses.Circle(gamma=4.0)), ("circle_sum", losses.Circle(3.0, 0.25, remove_diagonal=False, reduction="sum"))):
+        write_case(group, name, keras.Sequential([keras.Input((4,)), L.Dense(3), L.UnitNormalization()]), lambda g: g.normal(6, 4), labels, loss)
     return group
 
 

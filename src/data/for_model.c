@@ -278,7 +278,7 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
     if (model->output_count > 1)
         return check_target_rows(model, block, what);
     const int64_t places = shape_elements(output) / outputs;
-    if (numbers && places > 1)
+    if (numbers && places > 1 && model->outputs[0].target != TARGET_LABEL)
         return status_fail(CORNU_INVALID,
                            "%s: found a class number a sample; the model's output %s expects more",
                            what, shape_show(output, false, expected));
@@ -289,6 +289,15 @@ static cornu_status check_targets(const cornu_model *model, const sample_block *
                                "(for one-hot targets use categorical_crossentropy)",
                                what, shape_show(&block->y_shape, false, found), taken->name);
         return check_class(model, block, places, outputs, what);
+    }
+    if (model->outputs[0].target == TARGET_LABEL) {
+        if (!numbers && shape_elements(&block->y_shape) != 1)
+            return status_fail(
+                CORNU_INVALID,
+                "%s: found targets of shape %s; the loss circle expects a number for "
+                "each sample",
+                what, shape_show(&block->y_shape, false, found));
+        return numbers ? CORNU_OK : check_values(block, what);
     }
     if (numbers && taken->targets == LOSS_TARGETS_VALUES && outputs == 1)
         return check_hinge(model, 0, block, 1, 0, 1, what); /* whole numbers to be met */

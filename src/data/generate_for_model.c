@@ -46,7 +46,7 @@ static void targets_of(const cornu_model *model, drawn *targets)
     for (int i = 0; i < model->output_count; i++) {
         const shape target = model_target_shape(model, i), *s = model_output_shape(model, i);
         targets[i] = (drawn){.count = shape_elements(&target)};
-        if (model->outputs[i].target == TARGET_CLASSES)
+        if (model->outputs[i].target == TARGET_CLASSES || model->outputs[i].target == TARGET_LABEL)
             targets[i].below = s->rank > 0 ? s->dim[s->rank - 1] : 1;
         else if (data_expects_signs(model, i))
             targets[i].below = 2; /* 0 and 1 */

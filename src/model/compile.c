@@ -109,7 +109,7 @@ static cornu_status read_network(const cornu_model *m, const doc *at, int output
     TRY(traced_loss_is(at) ? traced_loss_read(at, s, &o->traced)
                            : traced_loss_compose(at, &o->loss, s, &o->traced));
     o->loss = (loss){.id = LOSS_VALUES, .reduction = o->traced->reduction};
-    o->target = o->traced->classes ? TARGET_CLASSES : TARGET_VALUES;
+    o->target = o->traced->targets;
     return CORNU_OK;
 }
 
@@ -240,6 +240,9 @@ static cornu_status read_metric(const cornu_model *m, const doc *at, int output,
     target_kind *target = &c->outputs[output].target;
     if (*target == TARGET_NONE) /* without a loss the first metric says what they are */
         *target = metric_wants_classes(at) ? TARGET_CLASSES : TARGET_VALUES;
+    if (*target == TARGET_LABEL && !metric_is_called(at))
+        return doc_fail(at, "found a metric of an output whose loss is circle; expected none, as "
+                            "there is no target for each number of an embedding");
     TRY(metric_read(at, s, *target == TARGET_CLASSES, &added));
     added.output = output;
     added.weighted = weighted;

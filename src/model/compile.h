@@ -138,9 +138,10 @@ typedef enum loss_reduction {
 
 typedef struct loss {
     loss_id id;
-    bool from_logits; /* the user said so */
-    bool balanced;    /* binary focal cross-entropy: apply_class_balancing */
-    int reduction;    /* loss_reduction */
+    bool from_logits;     /* the user said so */
+    bool balanced;        /* binary focal cross-entropy: apply_class_balancing */
+    bool remove_diagonal; /* Circle: a sample is no pair with itself */
+    int reduction;        /* loss_reduction */
     double label_smoothing;
     double reals[ROW_REALS]; /* for the rule */
     int_list axis;           /* of sums: Dice, Tversky; count -1: all samples together */

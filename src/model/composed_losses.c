@@ -126,11 +126,29 @@ done:
     return status;
 }
 
+static cornu_status make_circle(const doc *at, const loss *l, const shape *output,
+                                traced_loss **out)
+{
+    char shown[128];
+    if (output->rank != 1)
+        return doc_fail(at, "circle: found an output of shape %s; expected a row of numbers",
+                        shape_show(output, true, shown));
+    TRY(memory_new(1, sizeof **out, "a loss", out));
+    (*out)->own = *l;
+    (*out)->targets = TARGET_LABEL;
+    (*out)->reduction = l->reduction;
+    (*out)->written = loss_to_json(l);
+    return (*out)->written ? CORNU_OK
+                           : status_fail(CORNU_OUT_OF_MEMORY, "a loss: not enough memory");
+}
+
 cornu_status traced_loss_compose(const doc *at, const loss *l, const shape *output,
                                  traced_loss **out)
 {
     composition c = {.loss = l};
     *out = NULL;
+    if (l->id == LOSS_CIRCLE)
+        return make_circle(at, l, output, out);
     TRY(write_axes(&c, at, output));
     TRY(memory_new(1, sizeof **out, "a loss", out));
     (*out)->reduction = l->reduction;

@@ -163,6 +163,12 @@ cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, ten
    how many there are. Only losses may ask for it: in a prediction no sample depends on others. */
 cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int64_t *count,
                                tensor_ref *y);
+/* All samples as one, of a dimension more, in a loss: what follows is described of one sample, until
+   emit_batch_apart has a sample of shape `s` for each again. */
+cornu_status emit_batch_as_one(step_builder *b, tensor_ref x, tensor_ref *y);
+cornu_status emit_batch_apart(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
+/* The backward pass ends at x, which was just described. */
+void emit_stop_gradient(step_builder *b, tensor_ref x);
 /* y[..., columns] = the rows of `table`, a weight [rows][columns], that the numbers of x name. */
 cornu_status emit_embedding(step_builder *b, tensor_ref x, tensor_ref table, tensor_ref *y);
 /* y = the states after all steps of z (steps, gates x units); u: weights (units, gates x units);

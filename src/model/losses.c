@@ -17,8 +17,8 @@ static const loss_kind kinds[] = {
 #define LOSS_WITH_LOGITS(id, name, class_name, other_name, targets, options, rule, activation, \
                          when)                                                                 \
     KIND(name, class_name, other_name, targets, when, activation)
-#define LOSS_COMPOSED(id, name, class_name, options) \
-    KIND(name, class_name, NULL, VALUES, NEVER, LINEAR)
+#define LOSS_COMPOSED(id, name, class_name, targets, options) \
+    KIND(name, class_name, NULL, targets, NEVER, LINEAR)
 #include "model/losses.def"
 };
 
@@ -93,6 +93,15 @@ static const config_field generalized_fields[] = {
     OPTIONS_END,
 };
 
+static const config_field circle_fields[] = {
+    NUMBER("gamma", 0, "80.0"),
+    NUMBER("margin", 1, "0.4"),
+    OPTION(BOOL, loss, remove_diagonal, .fallback = "true"),
+    REDUCTION,
+    OTHER_KEYS,
+    OPTIONS_END,
+};
+
 #define AXIS OPTION(INTS, loss, axis, .fallback = "null", .flags = CONFIG_NULLABLE)
 static const config_field dice_fields[] = {
     REDUCTION, OPTION_IGNORED("name"), AXIS, OPTION_DTYPE, OPTION_IGNORED("fn"), OPTIONS_END,
@@ -113,7 +122,7 @@ static const config_field *fields_of(loss_id id)
     static const config_field *const fields[LOSS_KINDS] = {
 #define LOSS(id, name, class_name, other_name, targets, options, rule) \
     [LOSS_##id] = options##_fields,
-#define LOSS_COMPOSED(id, name, class_name, options) [LOSS_##id] = options##_fields,
+#define LOSS_COMPOSED(id, name, class_name, targets, options) [LOSS_##id] = options##_fields,
 #include "model/losses.def"
     };
     return fields[id];

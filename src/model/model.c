@@ -136,7 +136,7 @@ shape model_target_shape(const cornu_model *m, int output)
     shape s = *model_output_shape(m, output);
     if (m->outputs[output].target == TARGET_NONE)
         return (shape){1, {0}};
-    if (m->outputs[output].target == TARGET_CLASSES && s.rank > 0)
+    if (m->outputs[output].target != TARGET_VALUES && s.rank > 0)
         s.dim[s.rank - 1] = 1;
     return s;
 }

@@ -139,9 +139,9 @@ typedef struct submodel_call {
 
 #define MODEL_METRICS_MAX CORNU_ALL_METRICS_MAX
 
-/* The target of an output: a value for each of its numbers, a class number for each of its rows, or
-   none. */
-typedef enum target_kind { TARGET_VALUES, TARGET_CLASSES, TARGET_NONE } target_kind;
+/* The target of an output: a value for each of its numbers, a class number for each of its rows, a
+   number by which samples are compared, or none. */
+typedef enum target_kind { TARGET_VALUES, TARGET_CLASSES, TARGET_LABEL, TARGET_NONE } target_kind;
 
 /* An output of the model, and its part of the loss: the step's loss is the sum of weight times the
    loss of each that has one. */

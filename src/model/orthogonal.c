@@ -1,8 +1,6 @@
 /* The penalty on rows, or columns, of a weight that are not orthogonal. */
-#include "base/memory.h"
 #include "model/layers/layers.h"
 #include "model/regularizers.h"
-#include <stdlib.h>
 
 cornu_status orthogonal_check(const regularizer *r, const char *name, const shape *s)
 {
@@ -22,24 +20,6 @@ cornu_status orthogonal_check(const regularizer *r, const char *name, const shap
     return CORNU_OK;
 }
 
-/* 1 beside the diagonal of a matrix of n rows, and 0 on it. */
-static cornu_status beside_diagonal(step_builder *b, int64_t n, tensor_ref *y)
-{
-    const shape down = {2, {n, 1}}, along = {2, {1, n}};
-    tensor_ref row = NO_TENSOR, column = NO_TENSOR;
-    float *numbers;
-    cornu_status status = CORNU_OK;
-    TRY(memory_new((size_t)n, sizeof *numbers, "plan", &numbers));
-    for (int64_t i = 0; i < n; i++)
-        numbers[i] = (float)i;
-    TRY_GOTO(emit_constant(b, &down, numbers, &row));
-    TRY_GOTO(emit_constant(b, &along, numbers, &column));
-    TRY_GOTO(emit_binary(b, BINARY_NOT_EQUAL, row, column, y));
-done:
-    free(numbers);
-    return status;
-}
-
 cornu_status orthogonal_emit(const regularizer *r, step_builder *b, tensor_ref w, tensor_ref *value,
                              double *factor)
 {
@@ -51,7 +31,7 @@ cornu_status orthogonal_emit(const regularizer *r, step_builder *b, tensor_ref w
     const int64_t n = emit_shape(b, rows).dim[0];
     TRY(layer_normalize_rows(b, rows, &rows));
     TRY(emit_matmul(b, rows, false, rows, true, value));
-    TRY(beside_diagonal(b, n, &mask));
+    TRY(layer_beside_diagonal(b, n, &mask));
     TRY(emit_binary(b, BINARY_KEEP, *value, mask, value));
     *factor = r->factor * (double)n / (double)(n - 1); /* the sum is of n (n - 1) products */
     return emit_activation(b, *value, absolute, value);

@@ -25,11 +25,13 @@ bool traced_loss_is(const doc *d)
 
 const char *traced_loss_name(const traced_loss *t)
 {
-    return t->network->name;
+    return t->network ? t->network->name : loss_kind_of(t->own.id)->name;
 }
 
 bool traced_loss_is_of_batch(const traced_loss *t)
 {
+    if (!t->network)
+        return true;
     for (int i = 0; i < t->network->layer_count; i++)
         if (layer_reduces_batch(t->network->layers[i]))
             return true;
@@ -62,7 +64,7 @@ static cornu_status check_network(const doc *at, const traced_loss *t, const sha
     for (int i = 0; i < net->layer_count; i++)
         if (strcmp(net->layers[i]->kind->name, "Dropout") == 0)
             return doc_fail(at, "found Dropout; expected operations without random numbers");
-    if (t->classes)
+    if (t->targets == TARGET_CLASSES)
         target.dim[target.rank - 1] = 1;
     TRY(check_input(at, net, 0, &target));
     return check_input(at, net, 1, output);
@@ -78,7 +80,7 @@ static cornu_status read_traced(const doc *d, const shape *output, traced_loss *
     TRY(config_read("traced", d, traced, fields, &options));
     if (!model)
         return doc_fail(traced, "model is missing; a traced loss needs it");
-    t->classes = options.targets == TARGET_CLASSES;
+    t->targets = options.targets;
     t->reduction = options.reduction;
     TRY(model_from_section(model, &t->network));
     TRY(check_network(model, t, output));

@@ -6,16 +6,14 @@
 #define MODEL_TRACED_LOSS_H
 
 #include "base/doc.h"
-#include "model/compile.h"
-#include "model/shape.h"
-
-typedef struct cornu_model cornu_model;
+#include "model/model.h"
 
 typedef struct traced_loss {
-    cornu_model *network; /* inputs: the target, the output */
+    cornu_model *network; /* inputs: the target, the output; NULL: circle_emit */
+    loss own;             /* without a network */
     json_t *written;      /* what the compile section has */
-    bool classes;         /* the target is a class number */
-    int reduction;        /* loss_reduction */
+    target_kind targets;
+    int reduction; /* loss_reduction */
 } traced_loss;
 
 /* Is the loss that is written there one? It then has the key "traced". */
@@ -27,6 +25,9 @@ cornu_status traced_loss_read(const doc *d, const shape *output, traced_loss **o
 /* The same for one of Keras's that is made of operations (LOSS_COMPOSED in losses.def). */
 cornu_status traced_loss_compose(const doc *at, const loss *l, const shape *output,
                                  traced_loss **out);
+/* Describe Circle, with its target and the output: *value is the loss of each sample. */
+cornu_status circle_emit(const loss *l, step_builder *b, tensor_ref target, tensor_ref output,
+                         tensor_ref *value);
 /* Is the loss of a sample that of all samples of its batch? */
 bool traced_loss_is_of_batch(const traced_loss *t);
 /* The name that messages have: "my_loss". */

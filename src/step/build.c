@@ -190,6 +190,15 @@ static cornu_status add_output(step_builder *b, const tensor_ref *outputs)
 
 /* ---- losses of the caller's own ------------------------------------------------------------ */
 
+static cornu_status add_circle(step_builder *b, const traced_loss *t, tensor_ref target,
+                               tensor_ref output, tensor_ref *value)
+{
+    b->in_loss = true;
+    cornu_status status = circle_emit(&t->own, b, target, output, value);
+    b->in_loss = b->as_one = false;
+    return status == CORNU_OK ? CORNU_OK : status_prefix(status, "loss %s", traced_loss_name(t));
+}
+
 /* Take the operations of an output's own loss in; *value: the losses, as a row of each sample. */
 static cornu_status add_traced(step_builder *b, const traced_loss *t, tensor_ref target,
                                tensor_ref output, tensor_ref *value)
@@ -197,6 +206,8 @@ static cornu_status add_traced(step_builder *b, const traced_loss *t, tensor_ref
     const cornu_model *net = t->network;
     tensor_ref *made;
     cornu_status status = CORNU_OK;
+    if (!net)
+        return add_circle(b, t, target, output, value);
     if (t->reduction == LOSS_REDUCTION_SUM && traced_loss_is_of_batch(t))
         return status_fail(CORNU_UNSUPPORTED,
                            "loss %s: found reduction sum of one number for the whole batch; "

@@ -596,6 +596,28 @@ cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int6
     return emit_binary(b, BINARY_ADD, rows, reduced, y);
 }
 
+cornu_status emit_batch_as_one(step_builder *b, tensor_ref x, tensor_ref *y)
+{
+    const shape all = b->plan->tensors[x].shape;
+    shape full;
+    b->as_one = true;
+    TRY(builder_batched(b, &all, &full));
+    return reshape_to(b, x, &full, y);
+}
+
+cornu_status emit_batch_apart(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y)
+{
+    shape full;
+    b->as_one = false;
+    TRY(builder_batched(b, s, &full));
+    return reshape_to(b, x, &full, y);
+}
+
+void emit_stop_gradient(step_builder *b, tensor_ref x)
+{
+    b->notes[x].needs_gradient = false;
+}
+
 cornu_status emit_pad(step_builder *b, tensor_ref x, const int64_t before[2],
                       const int64_t after[2], tensor_ref *y)
 {

@@ -501,6 +501,12 @@ static const struct {
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: \"\"}}]}"), "1 to 63"},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: val_x}}]}"), "val_..."},
     {COMPILE("{optimizer: sgd, loss: mse, metrics: [{accuracy: {name: 3}}]}"), "name: found 3"},
+    {COMPILE("{optimizer: sgd, loss: {circle: {gama: 2}}}"), "gama: unknown option|gamma, margin"},
+    {COMPILE("{optimizer: sgd, loss: circle, metrics: [mae]}"),
+     "found a metric of an output whose loss is circle; expected none"},
+    {MODEL(
+         "    - Conv2D: {filters: 2, kernel_size: 3}\n") "compile: {optimizer: sgd, loss: circle}",
+     "circle: found an output of shape (None, 6, 6, 2); expected a row of numbers"},
     {COMPILE("{optimizer: sgd, loss: {dice: {axis: 0}}}"),
      "axis: found 0; expected null (all samples|axes of a sample"},
     {COMPILE("{optimizer: sgd, loss: {tversky: {axis: [1, -1]}}}"), "axis: found -1; expected"},

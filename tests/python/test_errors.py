@@ -157,7 +157,7 @@ MAKE = [
     (ValueError, "reduction='all'; expected", lambda: keras.losses.Huber(reduction="all")),
     (NotImplementedError, "ConvLSTM2D", lambda: keras.layers.ConvLSTM2D),
     (NotImplementedError, "Muon", lambda: keras.optimizers.Muon),
-    (NotImplementedError, "Circle", lambda: keras.losses.Circle),
+    (NotImplementedError, "CTC", lambda: keras.losses.CTC),
     (AttributeError, "Dens", lambda: keras.layers.Dens),
     (FileNotFoundError, "model.h5", lambda: keras.models.load_model("model.h5")),
     (NotImplementedError, "custom_objects", lambda: keras.models.model_from_json("{}", {"A": 1})),

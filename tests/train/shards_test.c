@@ -318,7 +318,11 @@ static void what_cannot_be_is_refused(void **state)
         "[3]}, layers: [{Subtract: {inputs: [t, p]}}, {Mean: {axis: null}}]}}}}"));
     expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
     expect_message("shards: found the loss f, which is of all samples of a batch together");
-    expect_ok(cornu_model_change_loss(model, "{loss: sparse_categorical_crossentropy}"));
+    expect_ok(cornu_model_change_loss(model, "{loss: circle, metrics: []}"));
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
+    expect_message("shards: found the loss circle, which is of all samples of a batch together");
+    expect_ok(cornu_model_change_loss(
+        model, "{loss: sparse_categorical_crossentropy, metrics: [accuracy]}"));
     expect_ok(cornu_fit(model, data, &o, NULL));
     o = (cornu_fit_options){
         .size = sizeof(cornu_fit_options), .resume = true, .epochs = 3, .shards = 2};

@@ -50,7 +50,7 @@ def check_labels(handle, mode: str, classes: int, name: str) -> None:
         raise ValueError(f"{name}: found 'categorical'; {loss} takes class numbers, '{'int' if name == 'label_mode' else 'sparse'}'")
     if mode == "categorical" and outputs != classes and not handle.classes():  # else the library goes by names
         raise ValueError(f"{name}: found {classes} classes; the model has {outputs} outputs")
-    if mode != "categorical" and loss in _SPARSE and classes > outputs:
+    if mode != "categorical" and is_sparse(handle) and classes > outputs:
         raise ValueError(f"{name}: found {classes} classes; the model has {outputs} outputs")
     if mode != "categorical" and loss not in _SPARSE and outputs != 1:
         raise ValueError(f"{name}: found {mode!r}; {loss} takes {outputs} values a sample, 'categorical'")
@@ -168,6 +168,9 @@ def targets_of(handle, y, count: int, what: str) -> np.ndarray:
     _, shape, size, classes = ends[0]
     if classes and size > 1:  # one for each position: rows of floats
         return np.ascontiguousarray(_target_of(array, size, classes, shape[-1], count, what), np.float32)
+    if not classes and size == 1:  # also labels, which circle compares: Keras takes the whole part
+        flat = _target_of(array, size, classes, shape[-1], count, what)
+        return np.ascontiguousarray(flat if outputs == 1 else np.trunc(flat), np.float32)
     if not is_sparse(handle):
         if array.size != count * outputs:
             raise ValueError(f"{what}: found targets of shape {array.shape}; expected {(count, outputs)}")

@@ -46,13 +46,20 @@ class Loss(Configured):
         weights = np.ones_like(values)
         if sample_weight is not None:
             values, weights = _of_same_rank(values, sample_weight)
-            values = values * weights
+        if self._row is not None and self._row["name"] == "circle":
+            weights = weights * self._mask(values)
+        values = values * weights
         if self.reduction in (None, "none"):
             return values
         total = np.sum(values)
         if self.reduction == "mean_with_sample_weight":
             return total / (np.sum(weights) or np.float32(1))
         return total if self.reduction == "sum" else total / np.float32(values.size)
+
+    def _mask(self, values: np.ndarray) -> np.ndarray:
+        """As Keras's Circle: what is 0 does not count, also in a mean."""
+        counts = (values > 0).astype(np.float32)
+        return counts * (values.size / max(counts.sum(), 1)) if self.reduction in ("mean", "sum_over_batch_size", "auto") else counts
 
     def _traced(self, y_true, y_pred, sample_weight):
         """Within a loss of one's own."""
@@ -284,6 +291,27 @@ def tversky(y_true, y_pred, alpha=0.5, beta=0.5, axis=None):
     both = ops.sum(y_true * y_pred, axis)
     missed, wrong = ops.sum((1 - y_pred) * y_true, axis), ops.sum(y_pred * (1 - y_true), axis)
     return 1 - both / (both + missed * np.float32(alpha) + wrong * np.float32(beta) + np.float32(_EPSILON))
+
+
+def circle(y_true, y_pred, ref_labels=None, ref_embeddings=None, remove_diagonal=True, gamma=80, margin=0.4):
+    """Of embeddings of length 1 and their labels: one loss per row, of its pairs with all rows, or with the reference."""
+    if is_symbolic([y_true, y_pred]):
+        raise NotImplementedError("losses.circle: within a loss of one's own is not in cornu, as it compares the samples of a batch; "
+                                  "compile(loss=losses.Circle()) is")
+    x = np.asarray(y_pred, np.float32)
+    others = x if ref_embeddings is None else np.asarray(ref_embeddings, np.float32)
+    labels = np.asarray(y_true).astype(np.int32).reshape(-1, 1)
+    of_others = labels if ref_labels is None else np.asarray(ref_labels).astype(np.int32).reshape(-1, 1)
+    apart = np.maximum(1 - x @ others.T, 0)
+    positive = labels == of_others.T
+    negative = ~positive
+    if remove_diagonal:
+        positive = positive & ~np.eye(*positive.shape, dtype=bool)
+    near = -gamma * np.maximum((margin + apart) * positive, 0) * (margin - apart)
+    far = gamma * np.maximum((1 + margin - apart) * negative, 0) * (1 - margin - apart)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = sum(np.logaddexp.reduce(np.where(mask, logits, -np.inf), axis=1) for mask, logits in ((positive, near), (negative, far)))
+    return np.logaddexp(0, both).astype(np.float32)
 
 
 __all__ = make_classes("losses", Loss, __name__, globals(), options=lambda row: options_of(row, without=("fn",)))

@@ -33,6 +33,8 @@ cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, b
 bool layer_reduces_batch(const layer *l);
 /* x / max(|x|, 1e-7) of each row of x [rows][n], as keras.utils.normalize */
 cornu_status layer_normalize_rows(step_builder *b, tensor_ref x, tensor_ref *y);
+/* 1 beside the diagonal of a matrix of n rows, and 0 on it. */
+cornu_status layer_beside_diagonal(step_builder *b, int64_t n, tensor_ref *y);
 /* Each element of x `times` times along `axis`, one copy after the other. */
 cornu_status layer_repeat(step_builder *b, tensor_ref x, int axis, int64_t times, tensor_ref *y);
 /* The array's numbers as a constant beside x. */

@@ -400,6 +400,23 @@ cornu_status layer_normalize_rows(step_builder *b, tensor_ref x, tensor_ref *y)
     return emit_reshape(b, *y, &s, y);
 }
 
+cornu_status layer_beside_diagonal(step_builder *b, int64_t n, tensor_ref *y)
+{
+    const shape down = {2, {n, 1}}, along = {2, {1, n}};
+    tensor_ref row = NO_TENSOR, column = NO_TENSOR;
+    float *numbers;
+    cornu_status status = CORNU_OK;
+    TRY(memory_new((size_t)n, sizeof *numbers, "plan", &numbers));
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = (float)i;
+    TRY_GOTO(emit_constant(b, &down, numbers, &row));
+    TRY_GOTO(emit_constant(b, &along, numbers, &column));
+    TRY_GOTO(emit_binary(b, BINARY_NOT_EQUAL, row, column, y));
+done:
+    free(numbers);
+    return status;
+}
+
 /* x as a matrix of `axis` and the product of the other dimensions. The axis is its columns or, if
    it is the first one, its rows. */
 static cornu_status as_matrix(step_builder *b, tensor_ref x, int axis, bool normalize,
