@@ -132,6 +132,139 @@ def array_cases():
     yield "dimensions exchanged and back", c, "", False
 
 
+def recurrent(c: Graph, kind: str, gates: int, units: int, *inputs: str, directions: int = 1, bias: bool = True, **attributes) -> None:
+    """An operator on the value at hand, (steps, batch, features): v.all, v.h, v.c."""
+    v = f"v{len(c.nodes)}"
+    rows = gates * units
+    weights = [c.drawn(directions, rows, c.shape[-1]), c.drawn(directions, rows, units), c.drawn(directions, 2 * rows) if bias else ""]
+    c.nodes.append(onnx.helper.make_node(kind, [c.value, *weights, *inputs], [f"{v}.all", f"{v}.h", f"{v}.c"][:3 if gates == 4 else 2],
+                                         name=v, hidden_size=units, **attributes))
+    c.value, c.shape = f"{v}.all", (c.shape[0], directions * units)
+
+
+def sequence(opset: int = 13) -> Graph:
+    c = hand(opset, 4, 3)
+    c.node("Transpose", perm=[1, 0, 2])
+    return c
+
+
+def recurrent_cases():
+    """Sequences with their steps first, as recurrent operators have them."""
+    one, zero = (lambda c: c.constant([1], np.int64)), (lambda c: c.constant([0], np.int64))
+    c = sequence()
+    recurrent(c, "LSTM", 4, 2, "", c.constant(np.zeros((2, 2, 2))), c.constant(np.zeros((2, 2, 2))), directions=2,
+              direction="bidirectional")
+    c.node("Transpose", perm=[0, 2, 1, 3])
+    c.node("Reshape", c.constant([0, 0, -1], np.int64))
+    recurrent(c, "GRU", 3, 3, linear_before_reset=1)
+    c.node("Squeeze", one(c))
+    c.node("Transpose", perm=[1, 0, 2], shape=(4, 3))
+    yield "an LSTM of both directions, and a GRU", c, "", False
+    c = sequence()
+    recurrent(c, "GRU", 3, 2, direction="reverse", activations=["HardSigmoid", "LeakyRelu"], activation_alpha=[1 / 6, 0.25],
+              activation_beta=[0.5])
+    c.node("Squeeze", one(c))
+    recurrent(c, "RNN", 1, 3, direction="reverse", bias=False, activations=["Elu"])
+    c.value = c.value.replace(".all", ".h")
+    c.node("Squeeze", zero(c))
+    yield "a GRU backwards, and an RNN forwards on its steps", c, "", False
+    c = sequence()
+    recurrent(c, "LSTM", 4, 2)
+    x, given = c.value, c.value.replace(".all", ".")
+    c.value, c.shape = "v0", (4, 3)
+    recurrent(c, "LSTM", 4, 2, "", f"{given}h", f"{given}c", direction="reverse")
+    c.node("Slice", *(c.constant([n], np.int64) for n in (-1, -9, 0, -1)))
+    c.node("Squeeze", one(c))
+    c.node("Transpose", perm=[1, 0, 2])
+    yield "an LSTM backwards from the states of another", c, "", False
+    c = sequence()
+    recurrent(c, "GRU", 3, 2, directions=2, direction="bidirectional")
+    c.value = c.value.replace(".all", ".h")
+    c.node("Transpose", perm=[1, 0, 2])
+    c.node("Reshape", c.constant([0, 4], np.int64))
+    yield "the last states of both directions", c, "", False
+    c = sequence()
+    recurrent(c, "LSTM", 4, 2, directions=2, direction="bidirectional")
+    x = c.value
+    c.value = x.replace(".all", ".c")
+    c.node("Transpose", perm=[1, 0, 2])
+    c.node("Reshape", c.constant([0, 4], np.int64), shape=(4,))
+    yield "the last cells of both directions", c, "", False
+    for name, why, given in (
+            ("clip", "(LSTM): clip: found 3; expected none", {"clip": 3.0}),
+            ("input_forget", "(LSTM): input_forget: found 1; expected 0", {"input_forget": 1}),
+            ("different activations", "(LSTM): activations: found different ones", {"activations": ["Sigmoid", "Tanh", "Relu"]}),
+            ("softsign", "(LSTM): activations: found Softsign; expected Tanh", {"activations": ["Sigmoid", "Softsign", "Softsign"]}),
+            ("too few activations", "(LSTM): activations: found 2; expected 3", {"activations": ["Sigmoid", "Tanh"]}),
+            ("a direction", "(LSTM): direction: found another", {"direction": "up"}),
+            ("another slope", "HardSigmoid: found alpha 0.2 and beta 0.5; expected 1/6", {"activations": ["HardSigmoid", "Tanh", "Tanh"]})):
+        c = sequence()
+        recurrent(c, "LSTM", 4, 2, **given)
+        c.value = c.value.replace(".all", ".h")
+        c.node("Squeeze", zero(c))
+        yield f"an LSTM of {name}", c, why, False
+    c = hand(13, 4, 3)
+    recurrent(c, "RNN", 1, 2)
+    c.node("Squeeze", one(c))
+    yield "a sequence whose batch comes first", c, "(RNN): found an input that is no sequence (steps, batch, features)", False
+    c = sequence()
+    recurrent(c, "RNN", 1, 2, direction="reverse")
+    c.node("Squeeze", one(c))
+    c.node("Transpose", perm=[1, 0, 2])
+    yield "steps that go backwards", c, "(Transpose): found the steps of a layer that goes backwards", False
+    c = sequence()
+    recurrent(c, "RNN", 1, 2)
+    c.node("Squeeze", one(c))
+    c.node("Add", c.drawn(2))
+    yield "a sum with the steps first", c, "(Add): found a sequence whose steps come first", False
+    c = sequence()
+    recurrent(c, "RNN", 1, 2)
+    c.node("Squeeze", one(c))
+    yield "an output with the steps first", c, "a sequence whose steps come first; expected rows", False
+    c = sequence()
+    recurrent(c, "RNN", 1, 2, c.constant([4, 3], np.int32))
+    c.node("Squeeze", one(c))
+    yield "sequences of several lengths", c, "(RNN): sequence_lens: found one; expected none", False
+    c = sequence()
+    recurrent(c, "RNN", 1, 2, "", c.drawn(1, 2, 2))
+    c.node("Squeeze", one(c))
+    yield "a constant as the first state", c, "(RNN): initial_h: found one that cannot be read", False
+    c = sequence()
+    c.shape = (4, 5)
+    recurrent(c, "RNN", 1, 2)
+    c.node("Squeeze", one(c))
+    yield "weights of more features", c, "(RNN): W: found no constant of floats (1, 2, inputs)", False
+
+
+def resize_cases():
+    def image(*scales: float, opset: int = 13, **attributes) -> Graph:
+        c = hand(opset, 2, 4, 6)
+        c.node("Conv", c.drawn(2, 2, 1, 1))
+        c.node("Resize", "" if opset > 11 else c.constant([0, 0, 0, 0, 1, 1, 1, 1]), c.constant(list(scales)), **attributes)
+        return c
+
+    yield "twice as large", image(1, 1, 2, 2, mode="linear"), "", False
+    yield "rows and columns of another number", image(1, 1, 0.75, 1.5, mode="linear", opset=11), "", False
+    c = hand(13, 2, 4, 6)
+    c.node("Conv", c.drawn(2, 2, 1, 1))
+    c.node("Resize", "", "", c.constant([2, 2, 5, 3], np.int64), mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
+    yield "of sizes", c, "", False
+    nearest = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+    yield "pixels repeated", image(1, 1, 2, 3, **nearest), "", False
+    yield "pixels repeated unevenly", image(1, 1, 1.5, 1, **nearest), "(Resize): found another mode", False
+    yield "the nearest pixels", image(1, 1, 1.25, 0.5, mode="nearest", nearest_mode="round_prefer_ceil"), "", False
+    yield "of two pixels the first", image(1, 1, 1, 0.5, mode="nearest"), "(Resize): found another mode", False
+    yield "of one pixel the nearest", image(1, 1, 2, 1, mode="nearest"), "", False
+    yield "by cubes", image(1, 1, 2, 2, mode="cubic"), "(Resize): found another mode", False
+    yield "corners aligned", image(1, 1, 2, 2, mode="linear", coordinate_transformation_mode="align_corners"), "(Resize): found another", False
+    yield "more channels", image(1, 2, 2, 2, mode="linear"), "(Resize): found no constant of scales or sizes", False
+    yield "no whole rows", image(1, 1, 1.3, 1, mode="linear"), "(Resize): found no constant of scales or sizes", False
+    c = hand(18, 2, 4, 6)
+    c.node("Conv", c.drawn(2, 2, 1, 1))
+    c.node("Resize", "", c.constant([0.5, 0.5]), mode="linear", antialias=1, axes=[2, 3])
+    yield "antialiased", c, "(Resize): found antialias; expected none", False
+
+
 def part_cases():
     """Slices, limits and orders of dimensions."""
     c = hand(13, 2, 6, 5)
@@ -250,6 +383,8 @@ def fixture_cases():
     plain_conv(c)
     c.node("BatchNormalization", *[c.drawn(3, 3, 4, low=0.3) for _ in range(4)], spatial=0)
     yield "a mean for each pixel", c, "(BatchNormalization): spatial: found 0, a mean for each pixel; expected 1", False
+    yield from recurrent_cases()
+    yield from resize_cases()
     yield from array_cases()
     yield from part_cases()
     yield from branching_cases()

@@ -25,10 +25,13 @@ MOST = 1e-5
 # What samples of merging layers read (NET_BRANCHES in tests/support/net.h).
 BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
 DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
-# Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone.
+# Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone; steps of a direction that
+# goes backwards, in the input's order, which only a Bidirectional that concatenates has.
 NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis", "LogSoftmax 2,3,5 {axis",
-            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax", "TimeDistributed ")
-NOT_WRITTEN = ("GRU", "LSTM", "RNN", "Resizing", "bilinear", "{height: 6, width: 3}")  # also within other layers
+            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax", "TimeDistributed ",
+            "Bidirectional 3,2 {Bidirectional: ", "Bidirectional 3,2 {layer: {GRU: {units: 3, return_sequences: true}}, merge_mode: mul}",
+            "Bidirectional 3,2 {layer: {SimpleRNN: {units: 3, return_sequences: true}}, merge_mode: ave}", "not read: ",
+            "Resizing 3,7,2 {height: 5, width: 4, pad_to_aspect_ratio: true, fill_value: 0.5}")
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}
 
@@ -43,6 +46,7 @@ def samples() -> list[tuple[str, str, str]]:
     for name in sorted(os.listdir(folder)):
         with open(f"{folder}/{name}") as file:
             text = file.read().replace('" SIGMOID "', "{Activation: {activation: sigmoid}}, ").replace('" NEAR "', "{Rescaling: {scale: 0.125}}, ")
+            text = re.sub(r'"\n\s*"', "", text)  # a sample of several lines
         tables = dict(re.findall(r"^static const char \*const (\w+)\[\] = \{(.*?)\};", text, re.MULTILINE | re.DOTALL))
         rows = re.findall(r"^const layer_kind layer_(\w+) = \{(.*?)^\};", text, re.MULTILINE | re.DOTALL)
         rows += [(kind, f".samples = {macro.lower()}_samples")
@@ -78,7 +82,18 @@ def others() -> list[tuple[str, str, str]]:
             ("one channel", "8,8,2", "{Conv2D: {filters: 1, kernel_size: 3}}, Flatten, {Dense: {units: 2}}"),
             ("arrays beside images", "8,8,2", f"{conv}, {{Multiply: {{x2: [1, -2, 0.5, 3]}}}}, {{Where: {{condition: [[[true, false, "
              f"true, true]]], x2: 0.5}}}}, {{Minimum: {{x1: [[[0.5, 0.2, 0.4, 0.3]]]}}}}, {conv}"),
-            ("nothing", "4,3", "{Dropout: {rate: 0.5}}")]
+            ("nothing", "4,3", "{Dropout: {rate: 0.5}}"),
+            ("recurrent, both directions", "4,3", "{Bidirectional: {layer: {LSTM: {units: 3, return_sequences: true}}}}, {Bidirectional: "
+             "{layer: {GRU: {units: 2, return_sequences: true, activation: {LeakyReLU: {negative_slope: 0.1}}}}}}, {Bidirectional: "
+             "{layer: {GRU: {units: 2, reset_after: false, recurrent_activation: hard_sigmoid}}}}, {Dense: {units: 2}}"),
+            ("recurrent, all steps and the last one", "4,3", "{LSTM: {units: 3, return_sequences: true, name: all}}, {GetItem: {key: "
+             "':,-1', name: last}}, {GlobalAveragePooling1D: {inputs: all}}, {Add: {inputs: [last, global_average_pooling1d]}}"),
+            ("not read: recurrent, both directions from states", "3,2", "{Bidirectional: {layer: {SimpleRNN: {units: 2, activation: linear, "
+             "return_sequences: true, return_state: true}}, name: first}}, {Bidirectional: {layer: {SimpleRNN: {units: 2, activation: elu}}, "
+             "inputs: [first, first/output_3, first/output_2]}}"),
+            ("not read: resized to the nearest pixels", "6,14,2", "{Resizing: {height: 9, width: 10, interpolation: nearest}}, {Resizing: {height: 14, "
+             "width: 31, interpolation: nearest}}"),
+            ("resized by whole numbers", "3,2,2", "{Resizing: {height: 9, width: 7}}, {Resizing: {height: 3, width: 1, interpolation: nearest}}")]
 
 
 def draw_weights(handle) -> None:
@@ -136,9 +151,7 @@ def compare_layers(folder: str) -> None:
     layers = {row["class_name"] for row in TABLES["layers"]} - {"InputLayer"} - cells
     assert {row[0].split()[0] for row in rows} == layers, {row[0].split()[0] for row in rows} ^ layers
     for name, shape, layers in rows + others():
-        if any(word in name for word in NOT_WRITTEN):
-            continue
-        branches = (DIVISORS if "Divide" in name else BRANCHES) if "inputs:" in layers else ""
+        branches = (DIVISORS if "Divide" in name else BRANCHES) if re.search(r"inputs: \[?[ab]\b", layers) else ""
         handle = _cornu.parse(f"model: {{input: [{shape}], layers: [{branches}{layers}]}}", name)
         handle.initialize(7)
         draw_weights(handle)
@@ -210,7 +223,34 @@ def others_graphs() -> list[tuple]:
     more = constants + [drawn("w3", 4, 5), drawn("k4", 4, 4, 3, 3), tensor("p", [0, 0, 1, 2, 0, 0, 3, 0]), tensor("axes", [2, 3])]
     return [("channels first, as torch has it", (3, 6, 8), without, more), ("Conv, then Add", (3, 6, 8), torch, more),
             ("pooled and averaged", (3, 7, 6), pooled, more), ("padded and squeezed", (3, 7, 6), squeezed, more),
-            ("two branches", (3, 7, 6), branches, more)]
+            ("two branches", (3, 7, 6), branches, more)] + recurrent_graphs()
+
+
+def recurrent_graphs() -> list[tuple]:
+    """Recurrent operators on sequences (batch, steps, features), as PyTorch and TensorFlow's converter have them."""
+    node = onnx.helper.make_node
+    torch = [node("Transpose", ["x"], ["1"], perm=[1, 0, 2]),
+             node("LSTM", ["1", "w", "r", "b", "", "zeros", "zeros"], ["2", "3", "4"], hidden_size=3, direction="bidirectional"),
+             node("Transpose", ["2"], ["5"], perm=[0, 2, 1, 3]), node("Reshape", ["5", "flat"], ["6"]),
+             node("LSTM", ["6", "w2", "r2", "b2"], ["7", "8", "9"], hidden_size=2), node("Squeeze", ["7", "one"], ["10"]),
+             node("Transpose", ["10"], ["11"], perm=[1, 0, 2]), node("Squeeze", ["9", "zero"], ["12"]), node("Flatten", ["11"], ["13"]),
+             node("Concat", ["13", "12"], ["y"], axis=1)]
+    last = [node("Transpose", ["x"], ["1"], perm=[1, 0, 2]),
+            node("GRU", ["1", "gw", "gr", "gb"], ["2", "3"], hidden_size=2, linear_before_reset=1, direction="reverse",
+                 activations=["HardSigmoid", "LeakyRelu"], activation_alpha=[1 / 6, 0.3], activation_beta=[0.5]),
+            node("Relu", ["2"], ["4"]), node("Squeeze", ["4", "one"], ["5"]),
+            node("RNN", ["5", "nw", "nr"], ["6", "7"], hidden_size=3, direction="reverse", activations=["Elu"]),
+            node("RNN", ["5", "nw", "nr"], ["8", "9"], hidden_size=3, direction="forward"),
+            node("Squeeze", ["7", "zero"], ["10"]), node("Squeeze", ["9", "zero"], ["11"]), node("Sub", ["10", "11"], ["y"])]
+    states = [node("Transpose", ["x"], ["1"], perm=[1, 0, 2]), node("GRU", ["1", "gw", "gr", "gb"], ["2", "3"], hidden_size=2),
+              node("GRU", ["1", "gw", "gr", "gb", "", "3"], ["", "4"], hidden_size=2, linear_before_reset=1),
+              node("Squeeze", ["4", "zero"], ["y"])]
+    constants = [drawn("w", 2, 12, 4), drawn("r", 2, 12, 3), drawn("b", 2, 24), tensor("zeros", np.zeros((2, 3, 3), np.float32)),
+                 tensor("flat", [0, 0, -1]), drawn("w2", 1, 8, 6), drawn("r2", 1, 8, 2), drawn("b2", 1, 16), tensor("one", [1]),
+                 tensor("zero", [0]), drawn("gw", 1, 6, 4), drawn("gr", 1, 6, 2), drawn("gb", 1, 12), drawn("nw", 1, 3, 2),
+                 drawn("nr", 1, 3, 3)]
+    return [("LSTM of both directions, then another", (5, 4), torch, constants), ("GRU backwards, then RNN", (5, 4), last, constants),
+            ("GRU from a state", (5, 4), states, constants)]
 
 
 def compare_reading(folder: str) -> None:
@@ -227,7 +267,7 @@ def compare_reading(folder: str) -> None:
         x = rng.uniform(-1, 1, (3, *shape)).astype(np.float32)
         expected = session.run(None, {"x": x})[0]
         handle = _cornu.open(path)
-        found = outputs_of(handle, np.ascontiguousarray(x.transpose(0, 2, 3, 1)))
+        found = outputs_of(handle, np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if x.ndim == 4 else x)
         worst[name] = float(np.abs(found - expected).max() / np.abs(expected).max())
 
 

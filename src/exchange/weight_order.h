@@ -8,14 +8,21 @@
 typedef enum weight_form {
     WEIGHT_SAME,       /* cornu's order */
     WEIGHT_TRANSPOSED, /* [units][inputs] */
-    WEIGHT_KERNEL      /* [out][in][height][width] */
+    WEIGHT_KERNEL,     /* [out][in][height][width] */
+    WEIGHT_GATES /* of a recurrent layer: [gates][units][inputs], cornu's [inputs][gates][units] */
 } weight_form;
+
+enum { WEIGHT_GATES_MOST = 8 };
 
 typedef struct weight_order {
     weight_form form;
     /* Height, width, channels of the image that the first dimension was before it was flattened; 0:
        it was none. */
     int64_t flat[3];
+    /* WEIGHT_GATES: the number at which the weight begins, and the place of each of cornu's gates
+     */
+    int64_t begin, inputs, units;
+    int gate_count, gates[WEIGHT_GATES_MOST];
 } weight_order;
 
 /* The index, with channels first, of element i of a flattened image (height, width, channels). */
@@ -32,11 +39,20 @@ static inline int64_t kernel_index(const shape *s, int64_t i)
     return (out * d[2] + in) * d[0] * d[1] + pixel;
 }
 
+static inline int64_t gates_index(const weight_order *o, int64_t i)
+{
+    const int64_t unit = i % o->units, gate = i / o->units % o->gate_count;
+    const int64_t input = i / o->units / o->gate_count;
+    return o->begin + (o->gates[gate] * o->units + unit) * o->inputs + input;
+}
+
 /* The index in that order of element `i` of a weight with cornu's shape `s`. */
 static inline int64_t weight_order_index(const weight_order *o, const shape *s, int64_t i)
 {
     if (o->form == WEIGHT_KERNEL)
         return kernel_index(s, i);
+    if (o->form == WEIGHT_GATES)
+        return gates_index(o, i);
     int64_t columns = s->rank == 2 ? s->dim[1] : 1, row = i / columns, column = i % columns;
     if (o->flat[2] > 0)
         row = flat_index(o->flat, row);

@@ -134,15 +134,6 @@ bool net_is_recurrent(const layer_kind *kind, const char *sample)
     return false;
 }
 
-const char *net_not_in_onnx(const layer_kind *kind, const char *sample)
-{
-    if (net_is_recurrent(kind, sample))
-        return "recurrent_forward";
-    const bool resizes = strcmp(kind->name, "Resizing") == 0 || strstr(sample, "bilinear") ||
-                         (strcmp(kind->name, "CenterCrop") == 0 && strstr(sample, "height: 6"));
-    return resizes ? "resample_forward" : NULL;
-}
-
 cornu_model *net_layer(const layer_kind *kind, const char *sample)
 {
     char yaml[1024];

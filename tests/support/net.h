@@ -17,8 +17,6 @@ void net_sample(const layer_kind *kind, const char *sample, char *yaml, size_t s
 cornu_model *net_layer(const layer_kind *kind, const char *sample);
 /* Has the sample a recurrence, in the layer or in one within it? */
 bool net_is_recurrent(const layer_kind *kind, const char *sample);
-/* The sample's operation that ONNX does not have; NULL: none. */
-const char *net_not_in_onnx(const layer_kind *kind, const char *sample);
 
 typedef struct net {
     cornu_model *model; /* the caller owns it */

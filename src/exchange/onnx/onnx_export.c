@@ -431,12 +431,14 @@ static export_function *const functions[OP_COUNT] = {
     [OP_TRANSPOSE] = export_transpose,
     [OP_EMBEDDING_FORWARD] = export_embedding,
     [OP_PAD] = export_pad,
+    [OP_RESAMPLE_FORWARD] = onnx_add_resize,
+    [OP_RECURRENT_FORWARD] = onnx_add_recurrent,
 };
 
 /* Append the nodes of one operation of the forward pass. */
 static void onnx_add_operation(onnx_export *e, const op *o)
 {
-    if (e->status != CORNU_OK)
+    if (e->status != CORNU_OK || onnx_is_within_recurrent(e->plan, o))
         return;
     if (functions[o->kind])
         functions[o->kind](e, o);

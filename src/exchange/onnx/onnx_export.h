@@ -57,4 +57,15 @@ const char *onnx_either(onnx_export *e, tensor_ref t, bool *first);
 void onnx_add_activation(onnx_export *e, activation a, const char *x, const char *y, bool first,
                          int rank);
 
+/* ---- images of another size (onnx_export_resize.c) ---- */
+
+void onnx_add_resize(onnx_export *e, const op *o);
+
+/* ---- recurrent layers (onnx_export_recurrent.c) ---- */
+
+/* One node for a RECURRENT_FORWARD and those operations around it that are within the node. */
+void onnx_add_recurrent(onnx_export *e, const op *o);
+/* Is the operation part of such a node, and none of its own? */
+bool onnx_is_within_recurrent(const plan *p, const op *o);
+
 #endif

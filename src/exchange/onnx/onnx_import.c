@@ -200,9 +200,12 @@ static cornu_status fill_weights(const onnx_import *im)
     for (size_t i = 0; i < im->source_count; i++) {
         const weight_source *s = &im->sources[i];
         const variable *v = &im->model->variables[s->layer->first_variable + s->number];
-        for (int64_t j = 0; j < v->count; j++)
-            v->value[j] =
-                onnx_float_at(s->tensor, weight_order_index(&s->order, &v->plan_shape, j));
+        for (int64_t j = 0; j < v->count; j++) {
+            const int64_t at = weight_order_index(&s->order, &v->plan_shape, j);
+            v->value[j] = onnx_float_at(s->tensor, at);
+            if (s->summand > 0)
+                v->value[j] += onnx_float_at(s->tensor, at + s->summand);
+        }
     }
     return CORNU_OK;
 }
@@ -281,16 +284,17 @@ static cornu_status choose_outputs(onnx_import *im)
     for (int i = 0; i < im->output_count; i++) {
         TRY(onnx_put_in_order(im, im->outputs[i]));
         im->x = *onnx_value_from(im, im->outputs[i]);
-        if (im->x.order == ORDER_FLAT)
+        if (im->x.order == ORDER_FLAT || im->x.order == ORDER_SEQUENCE)
             return status_fail(CORNU_UNSUPPORTED,
-                               "%s: found the output %s, an image flattened channels first; "
-                               "expected rows, matrices or images",
-                               im->path, im->graph->output[i]->name);
+                               "%s: found the output %s, %s; expected rows, matrices or images",
+                               im->path, im->graph->output[i]->name,
+                               im->x.order == ORDER_FLAT ? "an image flattened channels first"
+                                                         : "a sequence whose steps come first");
         if (is_end(im, nodes, i, im->x.node))
             TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));
         nodes[i] = im->x.node;
     }
-    if (im->output_count == 1)
+    if (im->output_count == 1 && nodes[0] == im->model->node_count - 1)
         return CORNU_OK;
     return model_choose_outputs(im->model, NULL, nodes, im->output_count);
 }

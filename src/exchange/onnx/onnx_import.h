@@ -14,10 +14,15 @@
 /* The order of a result's elements, compared with cornu's. */
 typedef enum value_order {
     ORDER_PLAIN,
-    ORDER_FIRST,  /* an image, channels first; cornu's are channels last */
-    ORDER_FLAT,   /* such an image flattened: the weights after it are rearranged */
-    ORDER_SWAPPED /* a matrix whose two dimensions were exchanged: for a product */
+    ORDER_FIRST,   /* an image, channels first; cornu's are channels last */
+    ORDER_FLAT,    /* such an image flattened: the weights after it are rearranged */
+    ORDER_SWAPPED, /* a matrix whose two dimensions were exchanged: for a product */
+    ORDER_SEQUENCE /* a sequence as recurrent operators have it: onnx_value.axes */
 } value_order;
+
+/* The axes of ORDER_SEQUENCE in the file. cornu has (batch, steps, units) or, without the steps,
+   (batch, units); both directions are beside each other among the units. */
+enum { AXIS_BATCH = 'b', AXIS_STEPS = 's', AXIS_DIRECTIONS = 'd', AXIS_UNITS = 'u' };
 
 /* A result of the graph, as the model has it. */
 typedef struct onnx_value {
@@ -25,18 +30,26 @@ typedef struct onnx_value {
     int node;    /* of the model, that computes it */
     shape shape; /* without the batch, in cornu's order */
     value_order order;
-    int64_t flat[3]; /* ORDER_FLAT: the image's height, width and channels */
+    int64_t flat[3];          /* ORDER_FLAT: the image's height, width and channels */
+    char axes[SHAPE_MAX + 1]; /* ORDER_SEQUENCE: "sdbu" */
+    int directions;           /* of ORDER_SEQUENCE, where it has their axis */
+    bool reversed;            /* the last step comes first, in cornu but not in the file */
 } onnx_value;
 
-/* A node of the graph that is no constant. */
+/* A node of the graph that is no constant; further outputs of recurrent operators are steps of
+   their own after it. */
 typedef struct onnx_step {
     const Onnx__NodeProto *node;
+    size_t output;       /* its number of the node's */
     const int *from;     /* [node->n_input] the step that makes this input, or one of those below */
     int readers, reader; /* how many inputs and outputs are its result; the last step of those */
     bool needed;         /* an output of the graph depends on it */
     bool joined;         /* it has become part of the layer of a step before */
     onnx_value value;    /* its result, once it is a layer */
 } onnx_step;
+/* Outputs of a recurrent operator: all steps' states, the last state and, of an LSTM, the last c.
+ */
+enum { ONNX_RECURRENT_MOST = 3 };
 /* A constant, or no earlier node's result; and the graph's inputs: the first, and those after it
    count downwards. */
 enum { ONNX_OTHER = -1, ONNX_INPUT = -2 };
@@ -47,6 +60,7 @@ typedef struct weight_source {
     int number; /* of the layer's weights */
     const Onnx__TensorProto *tensor;
     weight_order order;
+    int64_t summand; /* so many numbers further is what is added; 0: nothing */
 } weight_source;
 
 typedef struct onnx_import {
@@ -120,6 +134,9 @@ cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, con
 /* Weight `number` of the layer that was added last comes from this tensor. */
 cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
                              weight_form form);
+/* The same, whose caller has checked the tensor's size. */
+cornu_status onnx_add_part(onnx_import *im, int number, const Onnx__TensorProto *t,
+                           const weight_order *order, int64_t summand);
 cornu_status onnx_want_image(const onnx_import *im);
 cornu_status onnx_add_reshape(onnx_import *im, const shape *target);
 /* Zeros around the image, where the window's padding is no "same". */
@@ -135,6 +152,10 @@ cornu_status onnx_import_conv_transpose(onnx_import *im);
 cornu_status onnx_import_pool(onnx_import *im);
 cornu_status onnx_import_global_pool(onnx_import *im);
 
+/* ---- images of another size (onnx_import_resize.c) ---- */
+
+cornu_status onnx_import_resize(onnx_import *im);
+
 /* ---- constants as operands (onnx_import_arrays.c) ---- */
 
 /* Arithmetic, or a comparison, of two inputs of which one may be a constant of several numbers. */
@@ -148,6 +169,19 @@ cornu_status onnx_import_slice(onnx_import *im);
 cornu_status onnx_import_clip(onnx_import *im);
 /* A Transpose that becomes a layer. */
 cornu_status onnx_import_order(onnx_import *im);
+
+/* ---- recurrent operators, and sequences as they have them (onnx_import_recurrent.c, _sequences.c)
+ * ---- */
+
+cornu_status onnx_import_recurrent(onnx_import *im);
+/* A Transpose whose result or input is ORDER_SEQUENCE; false: it is none. */
+bool onnx_transposes_sequence(const onnx_import *im);
+cornu_status onnx_transpose_sequence(onnx_import *im);
+/* Operators on ORDER_SEQUENCE. */
+cornu_status onnx_squeeze_sequence(onnx_import *im);
+cornu_status onnx_reshape_sequence(onnx_import *im);
+/* Unsqueeze, which is read only before the states of a recurrent operator. */
+cornu_status onnx_import_unsqueeze(onnx_import *im);
 
 /* ---- functions of each element (onnx_import_functions.c) ---- */
 
@@ -177,7 +211,7 @@ double onnx_real(const Onnx__NodeProto *n, const char *name, double fallback);
 /* Exactly `count` numbers from `least` to `most`; values[] stay where the node does not say. */
 cornu_status onnx_ints(const onnx_import *im, const char *name, int count, int64_t least,
                        int64_t most, int64_t *values);
-/* An attribute of text: its length, and whether it is this. */
+/* Is the attribute, which may be NULL, this text? */
 bool onnx_text_is(const Onnx__AttributeProto *a, const char *expected);
 /* The constant with this name; NULL if there is none. */
 const Onnx__TensorProto *onnx_constant_of(const onnx_import *im, const char *name);

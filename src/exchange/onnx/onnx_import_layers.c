@@ -4,6 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+cornu_status onnx_add_part(onnx_import *im, int number, const Onnx__TensorProto *t,
+                           const weight_order *order, int64_t summand)
+{
+    const layer *l = im->model->layers[im->model->layer_count - 1];
+    im->room -= im->model->variables[l->first_variable + number].count;
+    if (im->room < 0)
+        return onnx_import_fail(im, "found constants that are read so often that the weights would "
+                                    "be more than four times the file; expected fewer");
+    TRY(memory_grow(&im->sources, &im->source_capacity, im->source_count + 1, sizeof *im->sources));
+    im->sources[im->source_count++] = (weight_source){
+        .layer = l, .number = number, .tensor = t, .order = *order, .summand = summand};
+    return CORNU_OK;
+}
+
 cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProto *t,
                              weight_form form)
 {
@@ -17,16 +31,10 @@ cornu_status onnx_add_source(onnx_import *im, int number, const Onnx__TensorProt
                                 (long long)onnx_floats(t),
                                 number < l->weight_count ? (long long)m->variables[index].count : 0,
                                 number < l->weight_count ? m->variables[index].name : l->name);
-    im->room -= onnx_floats(t);
-    if (im->room < 0)
-        return onnx_import_fail(im, "found constants that are read so often that the weights would "
-                                    "be more than four times the file; expected fewer");
-    TRY(memory_grow(&im->sources, &im->source_capacity, im->source_count + 1, sizeof *im->sources));
-    weight_source *s = &im->sources[im->source_count++];
-    *s = (weight_source){.layer = l, .number = number, .tensor = t, .order.form = form};
+    weight_order order = {.form = form};
     if (im->x.order == ORDER_FLAT)
-        memcpy(s->order.flat, im->x.flat, sizeof s->order.flat);
-    return CORNU_OK;
+        memcpy(order.flat, im->x.flat, sizeof order.flat);
+    return onnx_add_part(im, number, t, &order, 0);
 }
 
 cornu_status onnx_want_image(const onnx_import *im)

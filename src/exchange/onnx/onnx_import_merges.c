@@ -26,6 +26,7 @@ static const char *order_name(const onnx_value *v)
         [ORDER_FIRST] = "of an image, channels first",
         [ORDER_FLAT] = "of an image that was flattened channels first",
         [ORDER_SWAPPED] = "of a matrix whose dimensions were exchanged",
+        [ORDER_SEQUENCE] = "of a sequence whose steps come first",
     };
     return names[v->order];
 }

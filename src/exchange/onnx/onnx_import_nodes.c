@@ -373,6 +373,8 @@ static cornu_status import_reshape(onnx_import *im)
 {
     shape target = {.rank = 0};
     const shape s = im->x.shape;
+    if (im->x.order == ORDER_SEQUENCE)
+        return onnx_reshape_sequence(im);
     TRY(read_target(im, &target));
     if (target.rank == 1 && (target.dim[0] < 0 || target.dim[0] == shape_elements(&s)))
         return flatten(im);
@@ -389,6 +391,8 @@ static cornu_status import_reshape(onnx_import *im)
 static cornu_status import_squeeze(onnx_import *im)
 {
     const shape *s = &im->x.shape;
+    if (im->x.order == ORDER_SEQUENCE)
+        return onnx_squeeze_sequence(im);
     if (s->rank != 3 || s->dim[0] != 1 || s->dim[1] != 1)
         return onnx_import_fail(im, "found no image of one pixel; expected one");
     const Onnx__AttributeProto *listed = onnx_attribute(node(im), "axes");
@@ -428,6 +432,8 @@ static cornu_status import_transpose(onnx_import *im)
 {
     static const int64_t last[4] = {0, 2, 3, 1}, first[4] = {0, 3, 1, 2};
     int64_t perm[4] = {0};
+    if (onnx_transposes_sequence(im))
+        return onnx_transpose_sequence(im);
     if (im->x.shape.rank == 2)
         return import_swap(im);
     if (im->x.shape.rank != 3)
@@ -618,6 +624,7 @@ static const operator_row operators[] = {
     {"Equal", onnx_import_pair},
     {"Exp", onnx_import_function},
     {"Flatten", import_flatten},
+    {"GRU", onnx_import_recurrent},
     {"Gelu", onnx_import_function},
     {"Gemm", import_gemm},
     {"GlobalAveragePool", onnx_import_global_pool},
@@ -627,6 +634,7 @@ static const operator_row operators[] = {
     {"HardSigmoid", onnx_import_function},
     {"HardSwish", onnx_import_function},
     {"Identity", import_nothing},
+    {"LSTM", onnx_import_recurrent},
     {"LayerNormalization", import_layer_norm},
     {"LeakyRelu", onnx_import_function},
     {"Less", onnx_import_pair},
@@ -645,10 +653,12 @@ static const operator_row operators[] = {
     {"PRelu", import_prelu},
     {"Pad", import_pad},
     {"Pow", import_power},
+    {"RNN", onnx_import_recurrent},
     {"Reciprocal", onnx_import_function},
     {"ReduceMean", import_mean},
     {"Relu", onnx_import_function},
     {"Reshape", import_reshape},
+    {"Resize", onnx_import_resize},
     {"Selu", onnx_import_function},
     {"Shrink", onnx_import_function},
     {"Sigmoid", import_sigmoid},
@@ -663,6 +673,7 @@ static const operator_row operators[] = {
     {"Tanh", onnx_import_function},
     {"ThresholdedRelu", onnx_import_function},
     {"Transpose", import_transpose},
+    {"Unsqueeze", onnx_import_unsqueeze},
     {"Where", onnx_import_where},
 };
 enum { OPERATORS = sizeof operators / sizeof *operators };
@@ -680,6 +691,15 @@ static cornu_status fail_operator(const onnx_import *im)
     return status;
 }
 
+/* Can the operator read a sequence in the order that recurrent ones have? */
+static bool reads_sequences(const operator_row *row)
+{
+    return row->import == onnx_import_recurrent || row->import == import_transpose ||
+           row->import == import_squeeze || row->import == import_reshape ||
+           row->import == onnx_import_slice || row->import == onnx_import_function ||
+           row->import == import_nothing || row->import == import_dropout;
+}
+
 /* x is the first input or, where that may be a constant, the first that is none. */
 static cornu_status choose_input(onnx_import *im, const operator_row *row)
 {
@@ -695,6 +715,12 @@ static cornu_status choose_input(onnx_import *im, const operator_row *row)
     for (size_t i = 0; i < node(im)->n_input && !swaps; i++)
         if (onnx_is_computed(im, i))
             TRY(onnx_put_in_order(im, im->steps[im->at].from[i]));
+    for (size_t i = 0; i < node(im)->n_input; i++)
+        if (onnx_is_computed(im, i) && onnx_value_of(im, i)->order == ORDER_SEQUENCE &&
+            !reads_sequences(row))
+            return onnx_import_fail(im, "found a sequence whose steps come first, as recurrent "
+                                        "operators have it; expected a Transpose before, for the "
+                                        "batch to come first");
     im->x = *onnx_value_of(im, input);
     return CORNU_OK;
 }

@@ -74,10 +74,35 @@ static cornu_status read_parts(const onnx_import *im, slice_part parts[SHAPE_MAX
     return CORNU_OK;
 }
 
+/* A sequence whose steps are put in reverse order. */
+static cornu_status slice_sequence(onnx_import *im)
+{
+    static const char *const keys[] = {"starts", "ends", "axes", "steps"};
+    const char *steps_axis = strchr(im->x.axes, AXIS_STEPS);
+    const int64_t steps = im->x.shape.rank == 2 ? im->x.shape.dim[0] : 0;
+    int64_t given[4] = {0};
+    bool fits = steps_axis != NULL;
+    for (size_t i = 0; i < 4; i++) {
+        attribute_list l;
+        TRY(read_list(im, keys[i], i + 1, &l));
+        fits = fits && l.count == 1;
+        given[i] = fits ? number_at(&l, 0) : 0;
+    }
+    if (!fits || given[2] != steps_axis - im->x.axes || given[3] != -1 ||
+        (given[0] != -1 && given[0] < steps - 1) || given[1] >= -steps)
+        return onnx_import_fail(im, "found a slice of a sequence whose steps come first; expected "
+                                    "all of its steps in reverse order, or a Transpose before, "
+                                    "for the batch to come first");
+    im->x.reversed = !im->x.reversed;
+    return onnx_done(im);
+}
+
 cornu_status onnx_import_slice(onnx_import *im)
 {
     slice_part parts[SHAPE_MAX] = {{false, 0, 0, 0}};
     text key = {0};
+    if (im->x.order == ORDER_SEQUENCE)
+        return slice_sequence(im);
     if (im->x.order == ORDER_FLAT)
         return onnx_import_fail(im, "found an image flattened channels first; expected it to be "
                                     "sliced before, or transposed");

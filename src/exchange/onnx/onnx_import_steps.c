@@ -8,7 +8,8 @@
 
 /* ---- who makes what ----------------------------------------------------------------------- */
 
-/* The first result of a step, under its name; others, such as a mask of Dropout, are none. */
+/* The result of a step, under its name. Further results of a node, such as a mask of Dropout, are
+   none, but those of recurrent operators. */
 typedef struct producer {
     const char *name;
     int step;
@@ -38,9 +39,11 @@ static int find_input(const onnx_import *im, const char *name)
 static cornu_status list_producers(onnx_import *im, producer *list, size_t *count)
 {
     *count = 0;
-    for (int i = 0; i < im->step_count; i++)
-        if (im->steps[i].node->n_output > 0)
-            list[(*count)++] = (producer){.name = im->steps[i].node->output[0], .step = i};
+    for (int i = 0; i < im->step_count; i++) {
+        const onnx_step *s = &im->steps[i];
+        if (s->output < s->node->n_output && *s->node->output[s->output])
+            list[(*count)++] = (producer){.name = s->node->output[s->output], .step = i};
+    }
     qsort(list, *count, sizeof *list, by_name);
     for (size_t i = 0; i < *count; i++) {
         im->at = list[i].step;
@@ -77,6 +80,10 @@ static void find_readers(onnx_import *im)
         }
     for (int i = im->step_count - 1; i >= 0; i--) {
         const onnx_step *s = &im->steps[i];
+        if (s->output > 0) { /* its node's first step reads for it */
+            im->steps[i - (int)s->output].needed |= s->needed;
+            continue;
+        }
         for (size_t k = 0; s->needed && k < s->node->n_input; k++) {
             if (s->from[k] < 0)
                 continue;
@@ -95,7 +102,9 @@ static cornu_status link_steps(onnx_import *im, producer *list)
     TRY(list_producers(im, list, &count));
     for (int i = 0; i < im->step_count; i++) {
         const Onnx__NodeProto *n = im->steps[i].node;
-        im->steps[i].from = from;
+        im->steps[i].from = im->steps[i].output > 0 ? im->steps[i - 1].from : from;
+        if (im->steps[i].output > 0)
+            continue;
         for (size_t k = 0; k < n->n_input; k++)
             *from++ = find_producer(im, n->input[k], i, list, count);
     }
@@ -112,19 +121,34 @@ static cornu_status link_steps(onnx_import *im, producer *list)
     return CORNU_OK;
 }
 
+/* The outputs of a node that are steps. */
+static size_t step_outputs(const Onnx__NodeProto *n)
+{
+    static const char *const recurrent[] = {"GRU", "LSTM", "RNN"};
+    for (size_t i = 0; n->op_type && i < sizeof recurrent / sizeof *recurrent; i++)
+        if (strcmp(n->op_type, recurrent[i]) == 0)
+            return n->n_output < 1                     ? 1
+                   : n->n_output < ONNX_RECURRENT_MOST ? n->n_output
+                                                       : ONNX_RECURRENT_MOST;
+    return 1;
+}
+
 cornu_status onnx_list_steps(onnx_import *im)
 {
     const Onnx__GraphProto *g = im->graph;
     producer *list;
     size_t inputs = 0;
-    TRY(memory_new(g->n_node + 1, sizeof *im->steps, "ONNX", &im->steps));
-    for (size_t i = 0; i < g->n_node; i++)
-        if (!g->node[i]->op_type || strcmp(g->node[i]->op_type, "Constant") != 0) {
-            im->steps[im->step_count++].node = g->node[i];
-            inputs += g->node[i]->n_input;
-        }
+    TRY(memory_new(ONNX_RECURRENT_MOST * g->n_node + 1, sizeof *im->steps, "ONNX", &im->steps));
+    for (size_t i = 0; i < g->n_node; i++) {
+        if (g->node[i]->op_type && strcmp(g->node[i]->op_type, "Constant") == 0)
+            continue;
+        for (size_t k = 0; k < step_outputs(g->node[i]); k++)
+            im->steps[im->step_count++] =
+                (onnx_step){.node = g->node[i], .output = k, .joined = k > 0};
+        inputs += g->node[i]->n_input;
+    }
     TRY(memory_new(inputs + 1, sizeof *im->froms, "ONNX", &im->froms));
-    TRY(memory_new(g->n_node + 1, sizeof *list, "ONNX", &list));
+    TRY(memory_new((size_t)im->step_count + 1, sizeof *list, "ONNX", &list));
     cornu_status status = link_steps(im, list);
     free(list);
     return status;
@@ -187,7 +211,8 @@ void onnx_join(onnx_import *im, int step)
 
 cornu_status onnx_done(onnx_import *im)
 {
-    im->x.name = im->steps[im->last].node->output[0];
+    const onnx_step *s = &im->steps[im->last];
+    im->x.name = s->node->output[s->output];
     im->steps[im->last].value = im->x;
     return CORNU_OK;
 }
@@ -206,8 +231,8 @@ cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, con
     doc_free(options);
     if (status != CORNU_OK)
         return onnx_import_fail(im, "%s", cornu_last_error());
-    im->x.node = m->node_count - 1;
-    im->x.shape = m->output;
+    im->x.node = m->node_count - 1 - m->nodes[m->node_count - 1].output; /* the call's first */
+    im->x.shape = m->nodes[im->x.node].out;
     return CORNU_OK;
 }
 

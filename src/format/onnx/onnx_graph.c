@@ -214,6 +214,12 @@ onnx_node *onnx_graph_node(onnx_graph *g, const char *kind, const char *const *i
     return (onnx_node *)n;
 }
 
+void onnx_node_output(onnx_graph *g, onnx_node *n, const char *name)
+{
+    if (n)
+        append_text(g, &n->message.output, &n->message.n_output, name);
+}
+
 static Onnx__AttributeProto *attribute(onnx_graph *g, onnx_node *n, const char *name,
                                        Onnx__AttributeProto__AttributeType type)
 {
@@ -255,6 +261,40 @@ void onnx_node_ints(onnx_graph *g, onnx_node *n, const char *name, const int64_t
         return;
     memcpy(a->ints, values, (size_t)count * sizeof *values);
     a->n_ints = (size_t)count;
+}
+
+void onnx_node_reals(onnx_graph *g, onnx_node *n, const char *name, const float *values, int count)
+{
+    Onnx__AttributeProto *a = attribute(g, n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+    if (!a || !goes_on(g, memory_new((size_t)count, sizeof *a->floats, "ONNX", &a->floats)))
+        return;
+    memcpy(a->floats, values, (size_t)count * sizeof *values);
+    a->n_floats = (size_t)count;
+}
+
+static void copy_bytes(onnx_graph *g, const char *from, ProtobufCBinaryData *to)
+{
+    to->data = (uint8_t *)copy(g, from);
+    to->len = to->data ? strlen(from) : 0;
+}
+
+void onnx_node_text(onnx_graph *g, onnx_node *n, const char *name, const char *value)
+{
+    Onnx__AttributeProto *a = attribute(g, n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    if (!a)
+        return;
+    a->has_s = true;
+    copy_bytes(g, value, &a->s);
+}
+
+void onnx_node_texts(onnx_graph *g, onnx_node *n, const char *name, const char *const *values,
+                     int count)
+{
+    Onnx__AttributeProto *a = attribute(g, n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    if (!a || !goes_on(g, memory_new((size_t)count, sizeof *a->strings, "ONNX", &a->strings)))
+        return;
+    for (int i = 0; i < count; i++)
+        copy_bytes(g, values[i], &a->strings[a->n_strings++]);
 }
 
 /* ---- tensors ------------------------------------------------------------------------------ */

@@ -34,10 +34,16 @@ void onnx_graph_metadata(onnx_graph *g, const char *key, const char *value);
    without memory) is for the functions below, which accept NULL. */
 onnx_node *onnx_graph_node(onnx_graph *g, const char *kind, const char *const *inputs, int count,
                            const char *output);
+/* Append a further output. */
+void onnx_node_output(onnx_graph *g, onnx_node *n, const char *name);
 void onnx_node_int(onnx_graph *g, onnx_node *n, const char *name, int64_t value);
 void onnx_node_ints(onnx_graph *g, onnx_node *n, const char *name, const int64_t *values,
                     int count);
 void onnx_node_real(onnx_graph *g, onnx_node *n, const char *name, float value);
+void onnx_node_reals(onnx_graph *g, onnx_node *n, const char *name, const float *values, int count);
+void onnx_node_text(onnx_graph *g, onnx_node *n, const char *name, const char *value);
+void onnx_node_texts(onnx_graph *g, onnx_node *n, const char *name, const char *const *values,
+                     int count);
 
 /* Append a constant tensor. For the first function the elements are the caller's and must live
    until the file is written; the second returns zeros that the caller fills in, or NULL without
