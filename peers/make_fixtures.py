@@ -510,6 +510,25 @@ def numbers(most, offset=0.0):
     return lambda x: L.Rescaling(most, offset)(L.Activation("tanh")(x))
 
 
+def states_of_an_encoder(x):
+    _, h, c = L.LSTM(2, return_state=True)(x)
+    y, last, _ = L.LSTM(2, return_sequences=True, return_state=True)(x, initial_state=[h, c])
+    return L.Add()([L.GRU(2)(y, initial_state=c), last])
+
+
+def states_of_both_directions(x):
+    _, *states = L.Bidirectional(L.SimpleRNN(2, return_state=True), merge_mode=None)(x)
+    y, h, _ = L.Bidirectional(L.SimpleRNN(2, return_state=True), merge_mode="sum")(x, initial_state=states[1:])
+    return L.Multiply()([y, h, states[0]])
+
+
+def scores_of_attention(x):
+    y, scores = L.MultiHeadAttention(2, 2, use_bias=False)(x, L.Dense(2)(x), return_attention_scores=True)
+    z, more = L.Attention()([y, x], return_attention_scores=True, use_causal_mask=True)
+    _, last = L.AdditiveAttention()([z, more], return_attention_scores=True)
+    return L.Add()([L.Dense(2)(L.Reshape((3, 6))(scores)), L.Dense(2)(last), L.Dense(2)(more)])
+
+
 def sequence_cases():
     yield "embedding", (4,), lambda x: L.Embedding(5, 3)(numbers(4.9)(x))
     yield "embedding_of_matrices", (3, 2), lambda x: L.Dense(2, activation="tanh")(L.Embedding(6, 4)(numbers(2.9, 3.0)(x)))
@@ -537,6 +556,9 @@ def sequence_cases():
     yield "multi_head_attention_causal", (3, 4), lambda x: L.MultiHeadAttention(2, 2, use_bias=False)(x, L.Dense(3)(x), use_causal_mask=True)
     yield "einsum", (3, 4), lambda x: L.EinsumDense("abcd,cde->aeb", (2, 3), bias_axes="e", activation="tanh")(
         L.EinsumDense("abc,cde->abde", (3, 2, 3), bias_axes="de")(L.EinsumDense("...x,xy->...y", 3)(x)))
+    yield "states_of_an_encoder", (3, 2), states_of_an_encoder
+    yield "states_of_both_directions", (2, 2), states_of_both_directions
+    yield "scores_of_attention", (3, 3), scores_of_attention
     table = L.Embedding(3, 2)
     yield "embedding_twice", (3,), lambda x: L.Add()([table(numbers(2.9)(x)), table(numbers(-2.9)(x))])
 

@@ -172,6 +172,9 @@ static const struct {
            "{units: 2, "
            "return_state: true}}}\n"),
      "found return_state: true of GRU; expected false, for one output"},
+    {MODEL("    - Reshape: {target_shape: [2, 8, 12]}\n    - TimeDistributed: {layer: "
+           "{Bidirectional: {layer: {GRU: {units: 2}}, merge_mode: null}}}\n"),
+     "found merge_mode: null of Bidirectional; expected concat, sum, mul or ave, for one output"},
     {MODEL("    - Reshape: {target_shape: [8, 24]}\n    - GRU: {units: 4, stateful: true}\n"),
      "stateful: found true; expected false"},
     {MODEL(

@@ -18,7 +18,8 @@ static void every_layer_has_several_samples_that_build(void **state)
             cornu_model *m = make_sample(*k, *s);
             const bool others = strchr(*s, '|') != strrchr(*s, '|');
             const bool branches = (*k)->merges && strstr(*s, "inputs:");
-            assert_int_equal(m->layer_count, branches ? 4 : others ? 3 : 2);
+            const int least = 2 + (branches ? 2 : 0) + (others ? 1 : 0);
+            assert_true(others ? m->layer_count >= least : m->layer_count == least);
             assert_ptr_equal(layer_kind_find((*k)->name), *k);
             cornu_model_close(m);
         }

@@ -135,9 +135,9 @@ MAKE = [
     (NotImplementedError, "same in all its calls", lambda: [f(keras.Input((3, 4)), keras.Input((3, 4)), use_causal_mask=mask)
                                                             for f in [keras.layers.MultiHeadAttention(2, 3)] for mask in (True, False)]),
     (ValueError, "the letters that the output lacks", lambda: keras.layers.EinsumDense("abc,dc->abd", (None, 2))(keras.Input((3, 4)))),
-    (NotImplementedError, "return_attention_scores", lambda: keras.layers.Attention()([keras.Input((3, 4))] * 2, return_attention_scores=True)),
-    (NotImplementedError, "return_attention_scores",
-     lambda: keras.layers.MultiHeadAttention(2, 3)(*[keras.Input((3, 4))] * 2, return_attention_scores=True)),
+    (NotImplementedError, "same in all its calls", lambda: [f([keras.Input((3, 4))] * 2, return_attention_scores=scores)
+                                                            for f in [keras.layers.Attention()] for scores in (True, False)]),
+    (NotImplementedError, "query_mask", lambda: keras.layers.MultiHeadAttention(2, 3)(*[keras.Input((3, 4))] * 2, query_mask=keras.Input((3,)))),
     (TypeError, "found no value", lambda: keras.layers.MultiHeadAttention(2, 3)(keras.Input((3, 4)))),
     (NotImplementedError, "dtype", lambda: keras.layers.Dense(3, dtype="float16")),
     (ValueError, "trainable", lambda: keras.layers.Dense(3, trainable="no")),

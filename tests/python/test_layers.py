@@ -147,6 +147,24 @@ def test_weights_of_a_layer_around_others_are_theirs():
 
 
 @pytest.mark.parametrize("ending", [".keras", ".h5", ".safetensors"])
+def test_scores_and_directions_are_outputs_in_files(tmp_path, ending):
+    begin = keras.Input((4, 3))
+    y, scores = keras.layers.MultiHeadAttention(2, 3, name="attend")(begin, begin, return_attention_scores=True)
+    forward, backward = keras.layers.Bidirectional(keras.layers.GRU(2), merge_mode=None, name="both")(y)
+    assert scores.shape == (None, 2, 4, 4) and backward.shape == (None, 2)
+    model = keras.Model(begin, [keras.layers.subtract([forward, backward]), scores])
+    x = np.random.default_rng(1).random((3, 4, 3)).astype("float32")
+    model.save(tmp_path / f"model{ending}")
+    again = keras.models.load_model(tmp_path / f"model{ending}")
+    assert all(np.array_equal(a, b) for a, b in zip(model.predict(x, verbose=0), again.predict(x, verbose=0)))
+    assert np.allclose(again.predict(x, verbose=0)[1].sum(-1), 1)
+    config = json.loads(again.to_json())["config"]
+    assert config["output_layers"][1] == ["attend", 0, 1]
+    kwargs = next(layer for layer in config["layers"] if layer["name"] == "attend")["inbound_nodes"][0]["kwargs"]
+    assert kwargs == {"return_attention_scores": True}
+
+
+@pytest.mark.parametrize("ending", [".keras", ".h5", ".safetensors"])
 def test_states_of_recurrent_layers_are_in_files(tmp_path, ending):
     begin, other = keras.Input((4, 2)), keras.Input((3, 5))
     _, *states = keras.layers.Bidirectional(keras.layers.LSTM(2, return_state=True), name="both")(begin)

@@ -196,7 +196,33 @@ class Layer(OwnLayer, Configured):
             raise ValueError(f"{owner}: found inputs of shape {', '.join(map(str, samples))} for layer {self.name}, which would need weights of "
                              f"shapes {needed}; expected inputs for those that it has, {own}")
         self._built_for = samples
-        return [handle.shapes()[1], *((units,) for units in self._returned_states())]
+        first = handle.shapes()[1]
+        return [first, *self._further_shapes(samples, first)]
+
+    def _further_shapes(self, samples: list[tuple], first: tuple) -> list[tuple]:
+        """The shapes of the outputs after the first: of the other direction, states, or attention's scores."""
+        if self._returns_scores:
+            heads = (self._config["num_heads"],) if "num_heads" in self._config else ()
+            return [(*heads, samples[0][0], samples[1][0])]
+        other = [(*first[:-1], (self._config.get("backward_layer") or self._config["layer"])._units())] if self._is_unmerged else []
+        return [*other, *((units,) for units in self._returned_states())]
+
+    def _further_count(self) -> int:
+        return self._returns_scores + self._is_unmerged + len(self._returned_states())
+
+    @property
+    def _returns_scores(self) -> bool:
+        return bool(self._keywords.get("return_attention_scores"))
+
+    @property
+    def _is_unmerged(self) -> bool:
+        """Is it a Bidirectional whose directions are two outputs?"""
+        return self._config.get("merge_mode", "") is None
+
+    def _units(self) -> int:
+        """The features of a recurrent layer's steps."""
+        cell = self._config.get("cell", self)
+        return cell._config["cells"][-1]._units() if "cells" in cell._config else cell._config["units"]
 
     def _states(self) -> list[int]:
         """The sizes of a recurrent layer's states."""
@@ -286,7 +312,7 @@ class Layer(OwnLayer, Configured):
 
     def _expand(self, sources: list, listed: bool, calls) -> list:
         name, number, _ = calls.add(self, sources, listed)
-        return [(name, number, output) for output in range(1 + len(self._returned_states()))]
+        return [(name, number, output) for output in range(1 + self._further_count())]
 
     def _leave(self) -> None:
         """Its weights stand alone."""
@@ -578,18 +604,18 @@ CategoryEncoding._finish_options, CategoryEncoding.__call__ = _discretization.mo
 _classes = {name: globals()[name] for name in (*_made, "InputLayer")}
 
 
-def _take_arguments(layer: Layer, use_causal_mask, **others) -> None:
+def _take_arguments(layer: Layer, use_causal_mask, return_attention_scores, **others) -> None:
     for name, given in others.items():
         if given is not None:
             raise NotImplementedError(f"layer {layer.name}: called with {name} is not in cornu; it takes query, value and key alone")
-    layer._take_keywords(use_causal_mask=bool(use_causal_mask))
+    layer._take_keywords(use_causal_mask=bool(use_causal_mask), return_attention_scores=bool(return_attention_scores))
 
 
 def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None, key_mask=None, attention_mask=None,
             return_attention_scores=False, training=None, use_causal_mask=False):
     """On query, value and, if it is not the value, key."""
-    _take_arguments(self, use_causal_mask, query_mask=query_mask, value_mask=value_mask, key_mask=key_mask, attention_mask=attention_mask,
-                    return_attention_scores=return_attention_scores or None)
+    _take_arguments(self, use_causal_mask, return_attention_scores, query_mask=query_mask, value_mask=value_mask, key_mask=key_mask,
+                    attention_mask=attention_mask)
     if value is None and not isinstance(query, (list, tuple)):
         raise TypeError(f"layer {self.name}: found no value; expected query and value, and key, if it is not the value")
     inputs = query if value is None else [query, value, *([] if key is None else [key])]
@@ -598,7 +624,7 @@ def _attend(self, query, value=None, key=None, query_mask=None, value_mask=None,
 
 def _attend_listed(self, inputs, mask=None, training=None, return_attention_scores=False, use_causal_mask=False):
     """On a list of query, value and, if it is not the value, key."""
-    _take_arguments(self, use_causal_mask, return_attention_scores=return_attention_scores or None, mask=mask)
+    _take_arguments(self, use_causal_mask, return_attention_scores, mask=mask)
     return Layer.__call__(self, inputs, training=training)
 
 

@@ -48,35 +48,37 @@ static cornu_status mask_later(step_builder *b, tensor_ref scores, tensor_ref *y
     return status == CORNU_OK ? emit_binary(b, BINARY_ADD, scores, below, y) : status;
 }
 
-/* The options of weighing values by scores. */
-typedef struct weighing {
-    double dropout;
-    bool use_causal_mask;
-} weighing;
+/* The options of all layers here that their calls have in Keras. */
+typedef struct attention_call {
+    bool use_causal_mask, return_attention_scores;
+} attention_call;
 
-/* y = softmax(scores) v of the last two dimensions; dropout of the weights */
-static cornu_status weigh(step_builder *b, tensor_ref scores, tensor_ref v, weighing w,
-                          tensor_ref *y)
+#define CALL_OPTIONS(config)                                                              \
+    OPTION_AS("use_causal_mask", BOOL, config, call.use_causal_mask, .fallback = "false", \
+              .flags = CONFIG_KEYWORD),                                                   \
+        OPTION_AS("return_attention_scores", BOOL, config, call.return_attention_scores,  \
+                  .fallback = "false", .flags = CONFIG_KEYWORD)
+
+/* y = softmax(scores) v of the last two dimensions, with dropout of the softmax; *weights: the
+   softmax before dropout, or after it. */
+static cornu_status weigh(step_builder *b, tensor_ref scores, tensor_ref v, double dropout,
+                          const attention_call *call, tensor_ref *y, tensor_ref weights[2])
 {
     *y = scores;
-    if (w.use_causal_mask)
+    if (call->use_causal_mask)
         TRY(mask_later(b, scores, y));
-    TRY(emit_activation(b, *y, (activation){.kind = ACTIVATION_SOFTMAX}, y));
-    TRY(emit_dropout(b, *y, w.dropout, y));
-    return emit_matmul(b, *y, false, v, false, y);
+    TRY(emit_activation(b, *y, (activation){.kind = ACTIVATION_SOFTMAX}, &weights[0]));
+    TRY(emit_dropout(b, weights[0], dropout, &weights[1]));
+    return emit_matmul(b, weights[1], false, v, false, y);
 }
-
-/* Of all layers here; in Keras of their calls. */
-#define CAUSAL_MASK(config)                                                          \
-    OPTION_AS("use_causal_mask", BOOL, config, use_causal_mask, .fallback = "false", \
-              .flags = CONFIG_KEYWORD)
 
 /* ---- MultiHeadAttention ------------------------------------------------------------------ */
 
 typedef struct multi_head_attention_config {
     int64_t num_heads, key_dim, value_dim; /* value_dim 0: key_dim */
     double dropout;
-    bool use_bias, use_causal_mask;
+    bool use_bias;
+    attention_call call;
     int_list output_shape, attention_axes;
     initializer kernel_initializer, bias_initializer;
     regularizer kernel_regularizer, bias_regularizer;
@@ -107,7 +109,7 @@ static const config_field multi_head_attention_fields[] = {
     OPTION_CONSTRAINT(multi_head_attention_config, bias_constraint),
     OPTION_NEUTRAL("use_gate", "false"),
     OPTION_IGNORED("seed"),
-    CAUSAL_MASK(multi_head_attention_config),
+    CALL_OPTIONS(multi_head_attention_config),
     OPTIONS_END,
 };
 
@@ -161,6 +163,8 @@ static cornu_status multi_head_attention_declare(layer *l, layer_call *call)
     declare_projection(c, call, value, (shape){3, {in[VALUE].dim[1], heads, depth}}, 1);
     declare_projection(c, call, output, (shape){3, {heads, depth, width}}, 2);
     call->out = (shape){2, {in[QUERY].dim[0], width}};
+    if (c->call.return_attention_scores)
+        call->more[call->more_count++] = (shape){3, {heads, in[QUERY].dim[0], keys->dim[0]}};
     return CORNU_OK;
 }
 
@@ -191,13 +195,15 @@ static cornu_status multi_head_attention_emit(const layer *l, step_builder *b, c
 {
     const multi_head_attention_config *c = l->config;
     const tensor_ref key = x[emit_inputs(b) == 3 ? KEY : VALUE];
-    tensor_ref q, k, v;
+    tensor_ref q, k, v, weights[2];
     TRY(project_heads(c, b, x[QUERY], 0, &q));
     TRY(project_heads(c, b, key, 1, &k));
     TRY(project_heads(c, b, x[VALUE], 2, &v));
     TRY(emit_scale(b, q, 1 / sqrt((double)c->key_dim), 0, &q));
     TRY(emit_matmul(b, q, false, k, true, y));
-    TRY(weigh(b, *y, v, (weighing){c->dropout, c->use_causal_mask}, y));
+    TRY(weigh(b, *y, v, c->dropout, &c->call, y, weights));
+    if (c->call.return_attention_scores)
+        y[1] = weights[0];
     TRY(emit_transpose(b, *y, heads_first, y));
     const shape s = emit_shape(b, *y), rows = {2, {s.dim[0], s.dim[1] * s.dim[2]}};
     TRY(emit_reshape(b, *y, &rows, y));
@@ -209,6 +215,9 @@ static const char *const multi_head_attention_samples[] = {
     "3,5 | {num_heads: 3, key_dim: 2, value_dim: 4, use_bias: false, inputs: [a, b, input_layer]}",
     "2,4 | {num_heads: 1, key_dim: 4, output_shape: 7, bias_initializer: ones, inputs: [b, a]}",
     "4,3 | {num_heads: 2, key_dim: 2, use_causal_mask: true, inputs: [a, b]}",
+    "2,3 | {MultiHeadAttention: {num_heads: 2, key_dim: 2, return_attention_scores: true, name: "
+    "first, inputs: [a, b]}}, {Reshape: {target_shape: [4, 2], name: scores, inputs: "
+    "first/output_2}}, | {num_heads: 1, key_dim: 2, inputs: [first, scores]}",
     NULL,
 };
 
@@ -228,7 +237,8 @@ const layer_kind layer_MultiHeadAttention = {
 
 typedef struct attention_config {
     double dropout;
-    bool use_scale, use_causal_mask;
+    bool use_scale;
+    attention_call call;
     int score_mode;
 } attention_config;
 
@@ -239,9 +249,30 @@ static const config_field attention_fields[] = {
     OPTION(CHOICE, attention_config, score_mode, .fallback = "dot", .choices = "dot|concat"),
     OPTION(REAL, attention_config, dropout, .fallback = "0.0", .maximum = 1, .flags = CONFIG_BELOW),
     OPTION_IGNORED("seed"),
-    CAUSAL_MASK(attention_config),
+    CALL_OPTIONS(attention_config),
     OPTIONS_END,
 };
+
+/* The outputs of a call: what the values give and, where they are wanted, each query's scores of
+   the keys. */
+static void declare_outputs(const attention_config *c, layer_call *call)
+{
+    const int64_t queries = call->in[QUERY].dim[0];
+    call->out = (shape){2, {queries, call->in[VALUE].dim[1]}};
+    if (c->call.return_attention_scores)
+        call->more[call->more_count++] = (shape){2, {queries, call->in[VALUE].dim[0]}};
+}
+
+/* The outputs by the scores *y, which are those of the values with dropout, as in Keras. */
+static cornu_status emit_outputs(const attention_config *c, step_builder *b, tensor_ref value,
+                                 tensor_ref *y)
+{
+    tensor_ref weights[2];
+    TRY(weigh(b, *y, value, c->dropout, &c->call, y, weights));
+    if (c->call.return_attention_scores)
+        y[1] = weights[1];
+    return CORNU_OK;
+}
 
 static cornu_status check_features(const layer_call *call)
 {
@@ -264,7 +295,7 @@ static cornu_status attention_declare(layer *l, layer_call *call)
         layer_weight_beside(call, "scale", (shape){.rank = 0}, concat ? 3 : 2, one);
     if (concat)
         layer_weight_beside(call, "concat_score_weight", (shape){.rank = 0}, 2, one);
-    call->out = (shape){2, {call->in[QUERY].dim[0], call->in[VALUE].dim[1]}};
+    declare_outputs(c, call);
     return CORNU_OK;
 }
 
@@ -312,7 +343,7 @@ static cornu_status attention_emit(const layer *l, step_builder *b, const tensor
 {
     const attention_config *c = l->config;
     TRY(attention_scores(c, b, x[QUERY], x[emit_inputs(b) == 3 ? KEY : VALUE], y));
-    return weigh(b, *y, x[VALUE], (weighing){c->dropout, c->use_causal_mask}, y);
+    return emit_outputs(c, b, x[VALUE], y);
 }
 
 static const char *const attention_samples[] = {
@@ -321,6 +352,8 @@ static const char *const attention_samples[] = {
     "3,4 | {use_scale: true, use_causal_mask: true, inputs: [a, b]}",
     "3,4 | {score_mode: concat, use_scale: true, inputs: [a, b]}",
     "3,2 | {score_mode: concat, inputs: [a, b, a]}",
+    "3,3 | {Attention: {use_scale: true, return_attention_scores: true, inputs: [a, b], name: "
+    "first}}, | {inputs: [first/output_2, first]}",
     NULL,
 };
 
@@ -341,7 +374,7 @@ static const config_field additive_attention_fields[] = {
     OPTION(BOOL, attention_config, use_scale, .fallback = "true"),
     OPTION(REAL, attention_config, dropout, .fallback = "0.0", .maximum = 1, .flags = CONFIG_BELOW),
     {.key = "seed", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS},
-    CAUSAL_MASK(attention_config),
+    CALL_OPTIONS(attention_config),
     OPTIONS_END,
 };
 
@@ -354,7 +387,7 @@ static cornu_status additive_attention_declare(layer *l, layer_call *call)
     if (c->use_scale)
         layer_weight_seen_as(call, "scale", (shape){1, {features}}, (shape){2, {features, 1}},
                              (initializer){.kind = INITIALIZER_GLOROT_UNIFORM}, true);
-    call->out = (shape){2, {call->in[QUERY].dim[0], call->in[VALUE].dim[1]}};
+    declare_outputs(c, call);
     return CORNU_OK;
 }
 
@@ -371,12 +404,14 @@ static cornu_status additive_attention_emit(const layer *l, step_builder *b, con
     } else {
         TRY(sum_features(b, *y, y));
     }
-    return weigh(b, *y, x[VALUE], (weighing){c->dropout, c->use_causal_mask}, y);
+    return emit_outputs(c, b, x[VALUE], y);
 }
 
 static const char *const additive_attention_samples[] = {
     "4,3 | {inputs: [a, b]}",
     "3,4 | {use_scale: false, use_causal_mask: true, inputs: [a, b, a]}",
+    "3,3 | {AdditiveAttention: {return_attention_scores: true, inputs: [a, b], name: first}}, | "
+    "{inputs: [first/output_2, first]}",
     NULL,
 };
 

@@ -478,13 +478,13 @@ typedef struct bidirectional_config {
     int merge_mode;
 } bidirectional_config;
 
-enum { MERGE_CONCAT, MERGE_SUM, MERGE_MUL, MERGE_AVE };
+enum { MERGE_CONCAT, MERGE_SUM, MERGE_MUL, MERGE_AVE, MERGE_NONE };
 
 static const config_field bidirectional_fields[] = {
     OPTION(LAYER, bidirectional_config, layer, .flags = CONFIG_REQUIRED, .prefix = "forward_",
            .place = "forward_layer"),
     OPTION(CHOICE, bidirectional_config, merge_mode, .fallback = "concat",
-           .choices = "concat|sum|mul|ave"),
+           .choices = "concat|sum|mul|ave", .none = MERGE_NONE, .flags = CONFIG_NULLABLE),
     OPTION_NEUTRAL("weights", "null"),
     OPTION(LAYER, bidirectional_config, backward_layer, .fallback = "null",
            .flags = CONFIG_NULLABLE | CONFIG_COPIES, .prefix = "backward_"),
@@ -543,17 +543,19 @@ static cornu_status bidirectional_declare(layer *l, layer_call *call)
     TRY(layer_declare_inner(forward, call, call->in, &first));
     TRY(layer_declare_inner(backward, call, call->in, &second));
     call->out = first;
+    if (c->merge_mode == MERGE_NONE)
+        call->more[call->more_count++] = second;
     TRY(declare_states(c, call,
                        (const int64_t[2]){first.dim[first.rank - 1], second.dim[second.rank - 1]}));
     if (c->merge_mode == MERGE_CONCAT) {
         call->out.dim[first.rank - 1] += second.dim[first.rank - 1];
         return CORNU_OK;
     }
-    if (shape_equal(&first, &second))
+    if (c->merge_mode == MERGE_NONE || shape_equal(&first, &second))
         return CORNU_OK;
     return status_fail(CORNU_INVALID,
                        "found outputs %s and %s of both layers; expected the same shape, or "
-                       "merge_mode: concat",
+                       "merge_mode: concat or null",
                        shape_show(&first, false, shown[0]), shape_show(&second, false, shown[1]));
 }
 
@@ -573,7 +575,7 @@ static cornu_status bidirectional_emit(const layer *l, step_builder *b, const te
     const bidirectional_config *c = l->config;
     const layer *layers[2] = {c->layer.item[0], c->backward_layer.item[0]};
     const tensor_ref *first = emit_inputs(b) > 1 ? x + 1 : NULL;
-    tensor_ref both[2], *state = y + 1;
+    tensor_ref both[2], *state = y + (c->merge_mode == MERGE_NONE ? 2 : 1);
     for (int k = 0; k < 2; k++) {
         tensor_ref made[1 + STATES_MOST];
         const int states = state_count(layers[k]);
@@ -583,6 +585,11 @@ static cornu_status bidirectional_emit(const layer *l, step_builder *b, const te
             *state++ = made[1 + i];
         if (first)
             first += states;
+    }
+    if (c->merge_mode == MERGE_NONE) {
+        y[0] = both[0];
+        y[1] = both[1];
+        return CORNU_OK;
     }
     if (c->merge_mode == MERGE_CONCAT)
         return emit_concatenate(b, both, 2, emit_shape(b, both[0]).rank, y);
@@ -600,6 +607,9 @@ static const char *const bidirectional_samples[] = {
     "3,2 | {Bidirectional: {layer: {LSTM: {units: 2, return_sequences: true, return_state: true}}, "
     "name: first}}, | {layer: {LSTM: {units: 2}}, inputs: [first, first/output_4, "
     "first/output_5, first/output_2, first/output_3]}",
+    "3,2 | {Bidirectional: {layer: {GRU: {units: 2, return_sequences: true}}, merge_mode: null, "
+    "name: first}}, {Subtract: {name: both, inputs: [first, first/output_2]}}, | {layer: "
+    "{SimpleRNN: {units: 2}}, inputs: [both]}",
     NULL,
 };
 
@@ -637,6 +647,9 @@ static cornu_status check_steps(const layer *inner)
         return status_fail(CORNU_UNSUPPORTED,
                            "found return_state: true of %s; expected false, for one output",
                            rnn->kind->name);
+    if (rnn != inner && ((const bidirectional_config *)inner->config)->merge_mode == MERGE_NONE)
+        return status_fail(CORNU_UNSUPPORTED, "found merge_mode: null of Bidirectional; expected "
+                                              "concat, sum, mul or ave, for one output");
     /* Gaussian noise is drawn for samples, of which a step is none. */
     if (strcmp(inner->kind->name, "BatchNormalization") != 0 && !inner->kind->changes_images &&
         strncmp(inner->kind->name, "Gaussian", 8) != 0)
