@@ -76,7 +76,7 @@ class Drawn:
         """The numbers of what it gives; none where that would be too large, or nothing. Is it kept for further calls?"""
         inputs = [self.tensors[number] for number in numbers]
         made = operation(inputs if listed or len(inputs) > 1 else inputs[0])
-        made = made if isinstance(made, list) else [made]
+        made = list(made) if isinstance(made, (list, tuple)) else [made]
         if kept:
             self.called.append((operation, [self.shape(number) for number in numbers]))
         if not all(0 < np.prod(y.shape[1:]) <= ELEMENTS_MOST for y in made):
@@ -256,6 +256,36 @@ def dot(d: Drawn, x: int) -> None:
         d.call(d.layers.Dot(axes, normalize=d.chance(0.3) and long), x, other)
 
 
+STEPS_MOST = 12
+
+
+def sequences(d: Drawn, x: int) -> None:
+    """Calls of several outputs on x, or a sequence made of it: a layer's states, from which another may begin; the scores of
+    attention; both directions apart."""
+    L, shape = d.layers, d.shape(x)
+    if len(shape) != 2 or shape[0] > STEPS_MOST:
+        steps, features = d.below(1, 4), d.below(1, 4)
+        rows = d.call(L.Flatten(), x)
+        (x,) = d.call(L.Reshape((steps, features)), *d.call(L.Dense(steps * features, activation="tanh"), *rows))
+    kind = d.pick("states", "states", "scores", "directions")
+    if kind == "states":
+        cell, units = d.pick(L.GRU, L.LSTM, L.SimpleRNN), d.below(1, 3)
+        made = d.call(cell(units, return_sequences=d.chance(0.5), return_state=True, go_backwards=d.chance(0.3)), x, kept=False)
+        others = [t for t in range(len(d.tensors)) if len(d.shape(t)) == 2 and d.shape(t)[0] <= STEPS_MOST]
+        if made and d.chance(0.7):
+            second = cell(units, return_sequences=d.chance(0.3))
+            d.call(lambda tensors: second(tensors[0], initial_state=tensors[1:]), d.pick(*others), *made[1:], kept=False)
+    elif kind == "directions":
+        cell = d.pick(L.GRU, L.LSTM, L.SimpleRNN)
+        d.call(L.Bidirectional(cell(d.below(1, 3), return_sequences=d.chance(0.5)), merge_mode=None), x)
+    elif d.chance(0.5):
+        attend = L.Attention(use_scale=d.chance(0.5))
+        d.call(lambda tensors: attend(tensors, return_attention_scores=True), x, x, kept=False)
+    else:
+        heads = L.MultiHeadAttention(d.below(1, 2), d.below(1, 3))
+        d.call(lambda tensors: heads(*tensors, return_attention_scores=True), x, x, kept=False)
+
+
 def call_again(d: Drawn, x: int) -> None:
     """A layer or model that was called already, on tensors of these shapes: it is shared."""
     fits = [(operation, shapes) for operation, shapes in d.called if shapes[0] == d.shape(x)]
@@ -312,6 +342,8 @@ def grow(d: Drawn, count: int, depth: int = 0) -> None:
             nested(d, x, depth)
         elif turn < 0.57:
             functions(d, x)
+        elif turn < 0.65:
+            sequences(d, x)
         else:
             d.call(layer_on(d, d.shape(x)), x)
 
