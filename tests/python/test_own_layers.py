@@ -33,6 +33,34 @@ def test_its_layers_are_trained_and_kept_in_files(x, tmp_path):
         assert np.allclose(keras.models.load_model(path).predict(x, verbose=0), model.predict(x, verbose=0))
 
 
+class Affine(layers.Layer):
+    def build(self, shape):
+        self.scale = self.add_weight((shape[-1],), "ones", name="scale")
+        self.shift = self.add_weight((shape[-1],), "zeros", name="shift")
+        self.turn = self.add_weight((shape[-1], 2), trainable=False, name="turn")
+
+    def call(self, inputs):
+        return (self.scale * inputs + self.shift) @ self.turn
+
+
+def test_scales_and_weights_that_are_not_trained_are_kept_in_files(x, tmp_path):
+    layer = Affine(name="affine")
+    model = keras.Sequential([keras.Input((4,)), layer])
+    model.compile("sgd", "mse")
+    scale, shift, turn = before = model.get_weights()
+    assert [w.shape for w in before] == [(4,), (4,), (4, 2)] and len(model.trainable_weights) == 2
+    assert np.allclose(model.predict(x, verbose=0), (x * scale + shift) @ turn, atol=1e-6)
+    model.fit(x, x[:, :2], verbose=0)
+    after = model.get_weights()
+    assert np.array_equal(after[2], turn) and not np.allclose(after[0], scale) and np.array_equal(layer.scale.numpy(), after[0])
+    for name in ("m.keras", "m.safetensors", "m.h5", "m.onnx"):
+        path = str(tmp_path / name)
+        model.export(path, verbose=False) if name.endswith("onnx") else model.save(path)
+        again = keras.models.load_model(path)
+        assert np.allclose(again.predict(x, verbose=0), model.predict(x, verbose=0), atol=1e-6)
+        assert name.endswith("onnx") or len(again.trainable_weights) == 2
+
+
 def test_a_chain_without_a_shape_waits(x):
     model = keras.Sequential([Twice(3), layers.Lambda(lambda t: ops.square(t))])
     assert model.predict(x, verbose=0).shape == (6, 3) and len(model.weights) == 2
@@ -66,15 +94,19 @@ def test_options_reach_the_function():
 @pytest.mark.parametrize("error, told, use", [
     (NotImplementedError, "the weight variable, which call does not use", lambda t: type("Own", (layers.Layer,), {
         "build": lambda self, s: self.add_weight(shape=(4,)) and None, "call": lambda self, t: t + 1})()(t)),
-    (NotImplementedError, "weight g of shape \\(4,\\) in multiply", lambda t: type("Own", (layers.Layer,), {
-        "build": lambda self, s: setattr(self, "g", self.add_weight((4,), name="g")), "call": lambda self, t: t * self.g})()(t)),
+    (NotImplementedError, "weight g of shape \\(3,\\) in multiply", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "g", self.add_weight((3,), name="g")), "call": lambda self, t: t * self.g})()(t)),
+    (NotImplementedError, "in add, where g is trained", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: self.__dict__.update(g=self.add_weight((4,), name="g"), b=self.add_weight((4,), trainable=False)),
+        "call": lambda self, t: t * self.g + self.b})()(t)),
+    (NotImplementedError, "in true_divide", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "g", self.add_weight((4,), name="g")), "call": lambda self, t: t / self.g})()(t)),
+    (NotImplementedError, "ops.cast: of a tensor to int32", lambda t: layers.Lambda(lambda v: ops.cast(v, "int32") + 1)(t)),
     (NotImplementedError, "weight b of shape \\(4,\\) in add", lambda t: type("Own", (layers.Layer,), {
         "build": lambda self, s: setattr(self, "b", self.add_weight((4,), name="b")), "call": lambda self, t: t + self.b})()(t)),
     (NotImplementedError, "without its bias, too", lambda t: type("Own", (layers.Layer,), {
         "build": lambda self, s: self.__dict__.update(w=self.add_weight((4, 4)), b=self.add_weight((4,))),
         "call": lambda self, t: (lambda y: (y + self.b) * y)(t @ self.w)})()(t)),
-    (NotImplementedError, "trainable=False", lambda t: type("Own", (layers.Layer,), {
-        "build": lambda self, s: self.add_weight((4,), trainable=False), "call": lambda self, t: t})()(t)),
     (NotImplementedError, "Own: expected a method call", lambda t: type("Own", (layers.Layer,), {})()(t)),
     (NotImplementedError, "ops.cumsum: of tensors", lambda t: layers.Lambda(lambda v: ops.cumsum(v, axis=1))(t)),
     (TypeError, "found 3; expected a tensor", lambda t: layers.Lambda(lambda v: 3)(t)),

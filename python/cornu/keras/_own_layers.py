@@ -34,15 +34,16 @@ class OwnLayer:
 
     def add_weight(self, shape=None, initializer=None, dtype=None, trainable=True, autocast=True, regularizer=None, constraint=None,
                    aggregation="none", overwrite_with_gradient=False, name=None):
-        """A weight of a layer of one's own, which `call` takes in ops.matmul(x, kernel), and in + bias after it."""
+        """A weight of a layer of one's own, which `call` takes in ops.matmul(x, kernel) or x * scale, in + bias after either, or in
+        ops.take(table, x, axis=0)."""
         if self._row is not None:
             raise TypeError(f"layer {self.name}: add_weight: found a {type(self).__name__}; expected a layer of one's own")
         check_dtype(f"layer {self.name}", dtype)
-        if not trainable or overwrite_with_gradient:
-            raise NotImplementedError(f"layer {self.name}: add_weight(trainable=False), a weight that is not trained, is not in cornu")
+        if overwrite_with_gradient:
+            raise NotImplementedError(f"layer {self.name}: add_weight(overwrite_with_gradient=True) is not in cornu")
         shape = tuple(int(size) for size in (shape if isinstance(shape, (list, tuple)) else () if shape is None else (shape,)))
         options = {"initializer": initializer or "glorot_uniform", "regularizer": regularizer, "constraint": constraint}
-        weight = OwnWeight(self, len(self._own_weights), shape, name, options)
+        weight = OwnWeight(self, len(self._own_weights), shape, name, options, bool(trainable))
         self._own_weights.append(weight)
         return weight
 

@@ -1,22 +1,26 @@
-"""Weights that layers of one's own make with add_weight: the kernels and biases of dense layers, which compute with them."""
+"""Weights that layers of one's own make with add_weight: those of layers that compute with them: a kernel and its bias, a scale of
+elements and a shift after it, the rows of a table."""
 from typing import Any
 
 import numpy as np
 
 from ._tensors import KerasTensor
 
-_HERE = "ops.matmul(x, kernel) and + bias after it"
+_HERE = "ops.matmul(x, kernel) or x * scale, each with + bias after it, or ops.take(table, x, axis=0)"
+_LETTERS = "abcde"
 
 
 class OwnWeight:
-    """A weight of a layer of one's own. Where `call` multiplies by it, or adds it to the product, a Dense has it."""
+    """A weight of a layer of one's own. Where `call` multiplies by it, or adds it to the product, a Dense or an EinsumDense has it."""
 
-    def __init__(self, layer, number: int, shape: tuple, name: str | None, options: dict):
-        self.shape, self.name, self.dtype, self.trainable = shape, name or f"variable_{number}" * (number > 0) or "variable", "float32", True
+    def __init__(self, layer, number: int, shape: tuple, name: str | None, options: dict, trainable: bool = True):
+        self.shape, self.name, self.dtype = shape, name or f"variable_{number}" * (number > 0) or "variable", "float32"
+        self.trainable = trainable
         self._owner, self._options = layer, options
         self._dense: Any = None  # the layer that has it
         self._without: Any = None  # of a kernel with a bias: the layer before that was added
         self._part = "kernel"
+        self._make: Any = None  # makes that layer
         self._input: Any = None
         self._product: Any = None
 
@@ -34,35 +38,71 @@ class OwnWeight:
         return NotImplementedError(f"layer {self._owner.name}: the weight {self.name} of shape {self.shape} in {function} is not in cornu; "
                                    f"it takes {_HERE}")
 
+    def _begin(self, x: KerasTensor, make) -> KerasTensor:
+        """The product of x, by the layer that make(options) gives; with a bias after it, by another one."""
+        if self._product is not None:
+            raise self._fail("a second product")
+        self._make = make
+        self._dense = make({"name": self.name, "trainable": self.trainable, **self._as(self._part)})
+        self._dense._shown_paths = {self._part: self.path}
+        self._input, self._product = x, self._dense(x)
+        return self._product
+
     def _times(self, x: KerasTensor) -> KerasTensor:
         from .layers import Dense
 
         if self.ndim != 2 or x.shape[-1] != self.shape[0]:
             raise self._fail(f"matmul with a tensor of shape {x.shape}")
-        if self._product is not None:
-            raise self._fail("a second product")
-        self._dense = Dense(self.shape[1], use_bias=False, name=self.name, **self._as("kernel"))
-        self._dense._shown_paths = {"kernel": self.path}
-        self._input, self._product = x, self._dense(x)
-        return self._product
+        return self._begin(x, lambda options: Dense(self.shape[1], **{"use_bias": False, **options}))
+
+    def _scales(self, x: KerasTensor) -> KerasTensor:
+        """x times it, element by element of the last axes."""
+        from .layers import EinsumDense
+
+        axes = len(x.shape)
+        if not 0 < self.ndim < axes <= len(_LETTERS) or x.shape[axes - self.ndim:] != self.shape:
+            raise self._fail(f"multiply with a tensor of shape {x.shape}")
+        inputs, own = _LETTERS[:axes], _LETTERS[axes - self.ndim:axes]
+
+        def make(options: dict):
+            bias = options.pop("bias", None)
+            return EinsumDense(f"{inputs},{own}->{inputs}", x.shape[1:], bias_axes=_LETTERS[axes - bias.ndim:axes] if bias else None, **options)
+
+        return self._begin(x, make)
+
+    def _gathered(self, x: KerasTensor) -> KerasTensor:
+        from .layers import Embedding
+
+        if self.ndim != 2:
+            raise self._fail("take")
+        self._part = "embeddings"
+        return self._begin(x, lambda options: Embedding(*self.shape, **options))
 
     def _as(self, part: str) -> dict:
         return {f"{part}_{key}": value for key, value in self._options.items()}
 
     def _with_bias(self, bias: "OwnWeight") -> KerasTensor:
-        from .layers import Dense
-
         self._without = self._dense
-        self._dense = bias._dense = Dense(self.shape[1], name=f"{self.name}_{bias.name}", **self._as("kernel"), **bias._as("bias"))
+        given = {"bias": bias} if type(self._dense).__name__ == "EinsumDense" else {"use_bias": True}
+        self._dense = bias._dense = self._make({"name": f"{self.name}_{bias.name}", "trainable": self.trainable, **given,
+                                                **self._as("kernel"), **bias._as("bias")})
         self._dense._shown_paths = {"kernel": self.path, "bias": bias.path}
         bias._part, bias._product = "bias", self._product
         return self._dense(self._input)
 
+    def _takes_bias(self, bias: "OwnWeight") -> bool:
+        if type(self._dense).__name__ == "EinsumDense":
+            given = self._input.shape
+            return 0 < bias.ndim < len(given) and given[len(given) - bias.ndim:] == bias.shape
+        return bias.shape == self.shape[1:]
+
     def _added(self, product: KerasTensor) -> KerasTensor:
         for other in self._owner._own_weights:
             if other._product is product and other._part == "kernel":
-                if self._product is not None or self.shape != other.shape[1:]:
+                if self._product is not None or not other._takes_bias(self):
                     break
+                if self.trainable != other.trainable:
+                    raise self._fail(f"add, where {other.name} is{'' if other.trainable else ' not'} trained,")
                 return other._with_bias(self)
         raise self._fail("add")
 
@@ -92,11 +132,29 @@ class OwnWeight:
 
     __radd__ = __add__
 
+    def __mul__(self, other):
+        return with_weights("multiply", self, other)
+
+    __rmul__ = __mul__
+
     def __matmul__(self, other):
         raise self._fail("matmul as the first operand")
 
     def __repr__(self) -> str:
         return f"<Variable path={self.path}, shape={self.shape}, dtype=float32>"
+
+
+class WholeNumbers:
+    """A tensor without its fractions, as ops.cast(x, "int32") gives it: the numbers of a table's rows, and nothing else."""
+
+    def __init__(self, tensor: KerasTensor, dtype):
+        self.tensor, self.dtype = tensor, np.dtype(dtype).name
+
+    def _fail(self, *others, **more):
+        raise NotImplementedError(f"ops.cast: of a tensor to {self.dtype} is not in cornu but in ops.take(table, ops.cast(x, \"int32\"), axis=0) "
+                                  f"of a weight of a layer of one's own; all tensors are float32")
+
+    __array__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __getitem__ = _fail
 
 
 def with_weights(function: str, x1, x2):
@@ -106,8 +164,12 @@ def with_weights(function: str, x1, x2):
     weight, other = (x2, x1) if isinstance(x2, OwnWeight) else (x1, x2)
     if function == "matmul" and weight is x2 and isinstance(other, KerasTensor):
         return weight._times(other)
+    if function == "multiply" and isinstance(other, KerasTensor):
+        return weight._scales(other)
     if function == "add" and isinstance(other, KerasTensor):
         return weight._added(other)
+    if function == "take" and weight is x1 and isinstance(other, WholeNumbers):
+        return weight._gathered(other.tensor)
     raise weight._fail(function)
 
 

@@ -8,7 +8,7 @@ from .._missing import missing
 from . import _array_functions, _keras_names, activations, layers
 from ._names import automatic_name
 from ._operations import array_of, classes, key_of, operation
-from ._own_weights import with_weights
+from ._own_weights import WholeNumbers, with_weights
 from ._tensors import FlatShape, KerasTensor, computed, is_symbolic, shown_as
 from ._tracing import tracing
 
@@ -329,7 +329,10 @@ def unstack(x, num=None, axis=0):
 
 
 def take(x, indices, axis=None):
-    """One element along an axis."""
+    """One element along an axis; of a table that is a weight of a layer of one's own, the rows by numbers (axis 0)."""
+    rows = with_weights("take", x, indices) if axis == 0 else None
+    if rows is not None:
+        return rows
     if not is_symbolic(x):
         return np.take(x, indices, axis)
     if axis is None or np.ndim(indices):
@@ -423,7 +426,7 @@ def cast(x, dtype):
     if not is_symbolic(x):
         return np.asarray(x).astype(dtype)
     if np.dtype(dtype).kind != "f":
-        raise NotImplementedError(f"ops.cast: of a tensor to {dtype} is not in cornu; all tensors are float32")
+        return WholeNumbers(x, dtype)
     return x
 
 

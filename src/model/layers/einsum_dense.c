@@ -39,6 +39,7 @@ static const config_field einsum_dense_fields[] = {
 typedef struct einsum {
     char in[SHAPE_MAX], kernel[SHAPE_MAX + 1], out[SHAPE_MAX + 1]; /* ending with 0 */
     int summed, elided;
+    bool scales; /* the kernel multiplies elements of the input, and sums over none */
     int64_t size[128];
 } einsum;
 
@@ -101,10 +102,22 @@ static cornu_status read_terms(const einsum_dense_config *c, const shape *in, ei
     return CORNU_OK;
 }
 
+/* Does the kernel have axes of the input alone, in its order, which all stay? */
+static bool multiplies_elements(const einsum *e)
+{
+    const char *at = e->in;
+    for (const char *k = e->kernel; *k && at; k++)
+        at = strchr(at, *k);
+    return at && strcmp(e->in, e->out) == 0;
+}
+
 /* Which labels the kernel sums over; each other one of the input stays, each other one of the
    kernel is new. */
 static cornu_status find_summed(const einsum_dense_config *c, einsum *e)
 {
+    e->scales = multiplies_elements(e);
+    if (e->scales)
+        return CORNU_OK;
     while (e->kernel[e->summed] && strchr(e->in, e->kernel[e->summed]))
         e->summed++;
     bool fits = e->summed > 0 && e->kernel[e->summed];
@@ -120,7 +133,8 @@ static cornu_status find_summed(const einsum_dense_config *c, einsum *e)
     if (fits)
         return CORNU_OK;
     return fail_equation(c, "a kernel that has first the letters that the output lacks, then those "
-                            "that only the output has");
+                            "that only the output has; or letters that both have, as in "
+                            "\"ab,b->ab\"");
 }
 
 static cornu_status find_sizes(const einsum_dense_config *c, const shape *in, einsum *e)
@@ -174,22 +188,39 @@ static void kept_labels(const einsum *e, char kept[2 * SHAPE_MAX + 1])
 
 /* ---- the layer ----------------------------------------------------------------------------- */
 
-/* From its first axis on, the bias has the output's axes: those of bias_axes, and else 1. */
+/* From its first axis on, a weight beside the output has its axes: those of `labels`, and else 1.
+ */
+static shape shape_beside(const einsum *e, const char *labels)
+{
+    shape s = {.rank = 0};
+    for (const char *k = e->out; *k; k++) {
+        const bool has = strchr(labels, *k);
+        if (has || s.rank > 0)
+            s.dim[s.rank++] = has ? e->size[(unsigned char)*k] : 1;
+    }
+    return s;
+}
+
 static cornu_status bias_shape(const einsum_dense_config *c, const einsum *e, shape *out)
 {
-    *out = (shape){.rank = 0};
     for (const char *k = c->bias_axes; *k; k++)
         if (!isalpha((unsigned char)*k) || !strchr(e->out, *k))
             return status_fail(CORNU_INVALID,
                                "bias_axes: found \"%s\" for \"%s\"; expected letters of the output "
                                "behind the batch",
                                c->bias_axes, c->equation);
-    for (const char *k = e->out; *k; k++) {
-        const bool has = strchr(c->bias_axes, *k);
-        if (has || out->rank > 0)
-            out->dim[out->rank++] = has ? e->size[(unsigned char)*k] : 1;
-    }
+    *out = shape_beside(e, c->bias_axes);
     return CORNU_OK;
+}
+
+/* The kernel of an equation that scales, seen with the output's axes. */
+static void declare_scale(const einsum_dense_config *c, const einsum *e, layer_call *call)
+{
+    const shape beside = shape_beside(e, e->kernel);
+    shape seen = {.rank = (int)strlen(e->out) + 1};
+    for (int i = 0, lacking = seen.rank - beside.rank; i < seen.rank; i++)
+        seen.dim[i] = i < lacking ? 1 : beside.dim[i - lacking];
+    layer_weight_seen_as(call, "kernel", shape_of(e, e->kernel), seen, c->kernel_initializer, true);
 }
 
 static cornu_status einsum_dense_declare(layer *l, layer_call *call)
@@ -203,7 +234,10 @@ static cornu_status einsum_dense_declare(layer *l, layer_call *call)
     for (int i = 0; i < kernel.rank; i++)
         matrix.dim[i >= e.summed] *= kernel.dim[i];
     call->out = shape_of(&e, e.out);
-    layer_weight_seen_as(call, "kernel", kernel, matrix, c->kernel_initializer, true);
+    if (e.scales)
+        declare_scale(c, &e, call);
+    else
+        layer_weight_seen_as(call, "kernel", kernel, matrix, c->kernel_initializer, true);
     if (*c->bias_axes)
         layer_weight_beside(call, "bias", bias, call->out.rank, c->bias_initializer);
     return CORNU_OK;
@@ -251,7 +285,10 @@ static cornu_status einsum_dense_emit(const layer *l, step_builder *b, const ten
     const shape in = emit_shape(b, x[0]);
     einsum e;
     TRY(read_einsum(c, &in, &e));
-    TRY(emit_product(&e, b, x[0], y));
+    if (e.scales)
+        TRY(emit_binary(b, BINARY_MULTIPLY, x[0], emit_weight(b, 0), y));
+    else
+        TRY(emit_product(&e, b, x[0], y));
     if (*c->bias_axes)
         TRY(emit_binary(b, BINARY_ADD, *y, emit_weight(b, 1), y));
     return layer_emit_activation(b, *y, c->activation, y);
@@ -263,6 +300,8 @@ static const char *const einsum_dense_samples[] = {
     "4,3 | {equation: 'abc,bd->adc', output_shape: [5, null], bias_axes: d}",
     "3,4 | {equation: 'abc,cde->adbe', output_shape: [2, null, 5], bias_axes: de}",
     "2,3,4 | {equation: 'abcd,cde->abe', output_shape: [null, 3]}",
+    "2,3,4 | {equation: 'abcd,bd->abcd', output_shape: [null, 3, 4], bias_axes: d}",
+    "5 | {equation: '...b,b->...b', output_shape: [5]}",
     NULL,
 };
 

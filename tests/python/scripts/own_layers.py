@@ -51,6 +51,27 @@ class Gated(layers.Layer):
         return ops.sigmoid(inputs @ self.gate) * ops.relu(ops.add(inputs @ self.slope, self.shift)) + self.linear(inputs)
 
 
+class Affine(layers.Layer):
+    """A scale of each element and a shift of each feature."""
+
+    def build(self, input_shape):
+        self.scale = self.add_weight(input_shape[1:], initializer="ones", name="scale", regularizer="l2")
+        self.shift = self.add_weight((input_shape[-1],), initializer="zeros", name="shift")
+
+    def call(self, inputs):
+        return self.scale * inputs + self.shift
+
+
+class Rows(layers.Layer):
+    """Of a table that is not trained, by numbers; and a scale of them."""
+
+    def build(self, input_shape):
+        self.table = self.add_weight((5, 3), initializer="random_normal", trainable=False, name="table")
+
+    def call(self, inputs):
+        return ops.take(self.table, ops.cast(inputs, "int32"), axis=0)
+
+
 class Mixed(layers.Layer):
     def call(self, inputs):
         first, second = inputs
@@ -71,8 +92,11 @@ halves = [begin[:, :4], begin[:, 4:]]
 branched = filled(keras.Model(begin, layers.Dense(2)(Mixed(name="mixed")([layers.Dense(3)(half) for half in halves]))))
 weighted = filled(keras.Sequential([keras.Input((8,)), Linear(6, name="linear"), layers.ReLU(name="relu"), Gated(name="gated"),
                                     Linear(2, name="last")]))
-results = {}
-for name, model in (("chain", chain), ("branched", branched), ("weighted", weighted)):
+scaled = filled(keras.Sequential([keras.Input((8,)), layers.Reshape((2, 4), name="rows"), Affine(name="affine"), layers.Flatten(name="flat"), layers.Dense(2)]))
+looked_up = filled(keras.Sequential([keras.Input((8,)), layers.Lambda(lambda t: 2 + 2 * ops.tanh(t), name="numbers"), Rows(name="rows"),
+                                     Affine(name="affine"), layers.Flatten(name="flat"), layers.Dense(2)]))
+results = {"trained": [[w.shape for w in model.trainable_weights] for model in (scaled, looked_up)]}
+for name, model in (("chain", chain), ("branched", branched), ("weighted", weighted), ("scaled", scaled), ("looked up", looked_up)):
     history = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history
     results[name] = [history, model.predict(x, verbose=0), [w.shape for w in model.get_weights()], model.count_params(),
                      [layer.name for layer in model.layers if not layer.name.startswith(("dense", "input", "get_item"))]]
