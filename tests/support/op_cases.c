@@ -1,4 +1,4 @@
-#include "support/op_cases.h"
+#include "support/op_cases_add.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +160,7 @@ static const pair_row pair_rows[] = {
 static op_case *table;
 static int table_count, table_capacity;
 
-static op_case *add(op_kind kind)
+op_case *op_case_add(op_kind kind)
 {
     if (table_count == table_capacity) {
         table_capacity = table_capacity ? 2 * table_capacity : 256;
@@ -175,7 +175,7 @@ static op_case *add(op_kind kind)
     return c;
 }
 
-static void label(op_case *c, const char *more)
+void op_case_label(op_case *c, const char *more)
 {
     char text[SHAPE_MAX * 24] = "";
     const shape *s = c->in[0].rank ? &c->in[0] : &c->out[0];
@@ -185,11 +185,6 @@ static void label(op_case *c, const char *more)
                                  (long long)s->dim[i]);
     snprintf(c->label, sizeof c->label, "%s %s%s%s", op_infos[c->kind].name, text,
              *more ? ", " : "", more);
-}
-
-static shape shape1(int64_t a)
-{
-    return (shape){1, {a}};
 }
 
 static activation act(activation_kind kind)
@@ -205,17 +200,17 @@ static void add_dense(const dense_row *r)
         x = (shape){3, {r->rows[0], r->rows[1], r->in}};
         y = (shape){3, {r->rows[0], r->rows[1], r->units}};
     }
-    shape w = {2, {r->in, r->units}}, b = r->bias ? shape1(r->units) : (shape){0};
+    shape w = {2, {r->in, r->units}}, b = r->bias ? op_case_row(r->units) : (shape){0};
     snprintf(more, sizeof more, "%lld units, %s", (long long)r->units, activation_name(r->act));
-    op_case *c = add(OP_DENSE_FORWARD);
+    op_case *c = op_case_add(OP_DENSE_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {x, w, b}, .out = {y}, .a.dense.act = act(r->act)};
-    label(c, more);
-    c = add(OP_DENSE_BACKWARD_DATA);
+    op_case_label(c, more);
+    c = op_case_add(OP_DENSE_BACKWARD_DATA);
     *c = (op_case){.kind = c->kind, .in = {y, w}, .out = {x}};
-    label(c, more);
-    c = add(OP_DENSE_BACKWARD_WEIGHTS);
+    op_case_label(c, more);
+    c = op_case_add(OP_DENSE_BACKWARD_WEIGHTS);
     *c = (op_case){.kind = c->kind, .in = {x, y}, .out = {w, b}};
-    label(c, more);
+    op_case_label(c, more);
 }
 
 static void add_conv(const conv_row *r)
@@ -230,23 +225,23 @@ static void add_conv(const conv_row *r)
     shape y = {
         4, {r->n, window_output(&window, 0, r->h), window_output(&window, 1, r->w), r->filters}};
     shape w = {4, {r->kernel[0], r->kernel[1], r->c / r->groups, r->filters}};
-    shape b = r->bias ? shape1(r->filters) : (shape){0};
+    shape b = r->bias ? op_case_row(r->filters) : (shape){0};
     snprintf(more, sizeof more,
              "%lld filters %lldx%lld, strides %lld %lld, dilation %lld %lld, %lld groups, %s",
              (long long)r->filters, (long long)r->kernel[0], (long long)r->kernel[1],
              (long long)r->stride[0], (long long)r->stride[1], (long long)r->dilation[0],
              (long long)r->dilation[1], (long long)r->groups, activation_name(r->act));
     op_attributes a = {.conv = {.w = window}};
-    op_case *c = add(OP_CONV2D_FORWARD);
+    op_case *c = op_case_add(OP_CONV2D_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {x, w, b}, .out = {y}, .a = a};
     c->a.conv.act = act(r->act);
-    label(c, more);
-    c = add(OP_CONV2D_BACKWARD_DATA);
+    op_case_label(c, more);
+    c = op_case_add(OP_CONV2D_BACKWARD_DATA);
     *c = (op_case){.kind = c->kind, .in = {y, w}, .out = {x}, .a = a};
-    label(c, more);
-    c = add(OP_CONV2D_BACKWARD_WEIGHTS);
+    op_case_label(c, more);
+    c = op_case_add(OP_CONV2D_BACKWARD_WEIGHTS);
     *c = (op_case){.kind = c->kind, .in = {x, y}, .out = {w, b}, .a = a};
-    label(c, more);
+    op_case_label(c, more);
 }
 
 static void add_pool(const pool_row *r)
@@ -269,9 +264,9 @@ static void add_pool(const pool_row *r)
         {.kind = OP_AVERAGE_POOL_FORWARD, .in = {x}, .out = {y}, .a = a},
         {.kind = OP_AVERAGE_POOL_BACKWARD, .in = {y}, .out = {x}, .a = a}};
     for (int i = 0; i < COUNT(rows); i++) {
-        op_case *c = add(rows[i].kind);
+        op_case *c = op_case_add(rows[i].kind);
         *c = rows[i];
-        label(c, more);
+        op_case_label(c, more);
     }
 }
 
@@ -286,85 +281,87 @@ static void add_plain(const shape *s)
                            k == ACTIVATION_SPARSEMAX;
         if (alone && shape_elements(s) > ALONE_MOST)
             continue;
-        op_case *c = add(OP_ACTIVATION_FORWARD);
+        op_case *c = op_case_add(OP_ACTIVATION_FORWARD);
         *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.act = act((activation_kind)k)};
-        label(c, activation_name((activation_kind)k));
-        c = add(OP_ACTIVATION_BACKWARD);
+        op_case_label(c, activation_name((activation_kind)k));
+        c = op_case_add(OP_ACTIVATION_BACKWARD);
         *c = (op_case){
             .kind = c->kind, .in = {*s, *s}, .out = {*s}, .a.act = act((activation_kind)k)};
-        label(c, activation_name((activation_kind)k));
+        op_case_label(c, activation_name((activation_kind)k));
     }
-    op_case *c = add(OP_DROPOUT);
+    op_case *c = op_case_add(OP_DROPOUT);
     *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.dropout = {0.3f, 7}};
-    label(c, "rate 0.3");
-    c = add(OP_SCALE);
+    op_case_label(c, "rate 0.3");
+    c = op_case_add(OP_SCALE);
     *c = (op_case){.kind = c->kind, .in = {*s}, .out = {*s}, .a.scale = {1.0f / 127.5f, -1}};
-    label(c, "");
-    c = add(OP_ADD);
+    op_case_label(c, "");
+    c = op_case_add(OP_ADD);
     *c = (op_case){.kind = c->kind, .in = {*s, *s}, .out = {*s}};
-    label(c, "");
-    c = add(OP_PENALTY);
+    op_case_label(c, "");
+    c = op_case_add(OP_PENALTY);
     *c = (op_case){.kind = c->kind, .in = {*s}, .a.penalty = {0.3f, 0.2f}};
-    label(c, "");
-    c = add(OP_SQUARE_SUM);
-    *c = (op_case){.kind = c->kind, .in = {*s}, .out = {shape1(3)}, .a.norm.slot = 1};
-    label(c, "");
-    c = add(OP_SQUARE_SUM);
+    op_case_label(c, "");
+    c = op_case_add(OP_SQUARE_SUM);
+    *c = (op_case){.kind = c->kind, .in = {*s}, .out = {op_case_row(3)}, .a.norm.slot = 1};
+    op_case_label(c, "");
+    c = op_case_add(OP_SQUARE_SUM);
     *c = (op_case){.kind = c->kind,
                    .in = {*s, *s},
-                   .out = {shape1(3)},
+                   .out = {op_case_row(3)},
                    .a.norm = {.slot = 1, .penalty = {0.3f, 0.2f}}};
-    label(c, "penalized");
+    op_case_label(c, "penalized");
 }
 
 /* all three of x's rows, with gamma and beta, or neither */
 static void add_batch_norm(const shape *s, bool gamma, bool beta)
 {
-    shape v = shape1(s->dim[s->rank - 1]), none = {0}, g = gamma ? v : none, b = beta ? v : none;
+    shape v = op_case_row(s->dim[s->rank - 1]), none = {0}, g = gamma ? v : none,
+          b = beta ? v : none;
     const op_attributes a = {.batch_norm = {0.99f, 1e-3f}};
     const char *more = gamma ? beta ? "gamma, beta" : "gamma" : beta ? "beta" : "";
-    op_case *c = add(OP_BATCH_NORM_FORWARD);
+    op_case *c = op_case_add(OP_BATCH_NORM_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s, v, v, v, v}, .a = a};
-    label(c, more);
-    c = add(OP_BATCH_NORM_FORWARD); /* recomputed: without moving statistics */
+    op_case_label(c, more);
+    c = op_case_add(OP_BATCH_NORM_FORWARD); /* recomputed: without moving statistics */
     *c = (op_case){.kind = c->kind, .in = {*s, g, b}, .out = {*s, v, v}, .a = a};
-    label(c, gamma ? "gamma, again" : "again");
-    c = add(OP_BATCH_NORM_INFERENCE);
+    op_case_label(c, gamma ? "gamma, again" : "again");
+    c = op_case_add(OP_BATCH_NORM_INFERENCE);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b, v, v}, .out = {*s}, .a = a};
-    label(c, more);
-    c = add(OP_BATCH_NORM_INFERENCE);
+    op_case_label(c, more);
+    c = op_case_add(OP_BATCH_NORM_INFERENCE);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b, none, v}, .out = {*s}, .a = a};
-    label(c, gamma ? "gamma, no mean" : "no mean");
-    c = add(OP_BATCH_NORM_BACKWARD);
+    op_case_label(c, gamma ? "gamma, no mean" : "no mean");
+    c = op_case_add(OP_BATCH_NORM_BACKWARD);
     *c = (op_case){.kind = c->kind, .in = {*s, *s, g, v, v}, .out = {*s, g, b}, .a = a};
-    label(c, more);
+    op_case_label(c, more);
 }
 
 static void add_layer_norm(const shape *s, bool gamma, bool beta)
 {
-    shape v = shape1(s->dim[s->rank - 1]), none = {0}, g = gamma ? v : none, b = beta ? v : none;
+    shape v = op_case_row(s->dim[s->rank - 1]), none = {0}, g = gamma ? v : none,
+          b = beta ? v : none;
     shape rows = *s;
     rows.rank--;
     const op_attributes a = {.reals = {1e-3f}};
     const char *more = gamma ? beta ? "gamma, beta" : "gamma" : beta ? "beta" : "";
-    op_case *c = add(OP_LAYER_NORM_FORWARD);
+    op_case *c = op_case_add(OP_LAYER_NORM_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {*s, g, b}, .out = {*s, rows, rows}, .a = a};
-    label(c, more);
-    c = add(OP_LAYER_NORM_BACKWARD);
+    op_case_label(c, more);
+    c = op_case_add(OP_LAYER_NORM_BACKWARD);
     *c = (op_case){.kind = c->kind, .in = {*s, *s, g, rows, rows}, .out = {*s, g, b}, .a = a};
-    label(c, more);
+    op_case_label(c, more);
 }
 
 static void add_pad(int64_t n, int64_t h, int64_t w, int64_t ch, const int64_t p[4])
 {
     shape inner = {4, {n, h, w, ch}}, outer = {4, {n, h + p[0] + p[1], w + p[2] + p[3], ch}};
     op_attributes a = {.pad = {{p[0], p[2]}, {p[1], p[3]}}};
-    op_case *c = add(OP_PAD);
+    op_case *c = op_case_add(OP_PAD);
     *c = (op_case){.kind = c->kind, .in = {inner}, .out = {outer}, .a = a};
-    label(c, "");
-    c = add(OP_CROP);
+    op_case_label(c, "");
+    c = op_case_add(OP_CROP);
     *c = (op_case){.kind = c->kind, .in = {outer}, .out = {inner}, .a = a};
-    label(c, "");
+    op_case_label(c, "");
 }
 
 static const char *more_of(const char *name, const shape *b, char text[128])
@@ -381,12 +378,12 @@ static void add_binary(const pair_row *r, binary_kind kind)
     for (int i = 0; i < y.rank; i++)
         if (y.dim[i] == 1)
             y.dim[i] = r->b.dim[i];
-    op_case *c = add(OP_BINARY_FORWARD);
+    op_case *c = op_case_add(OP_BINARY_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {r->a, r->b}, .out = {y}, .a.binary = {kind, 0}};
-    label(c, more_of(binary_name(kind), &r->b, more));
+    op_case_label(c, more_of(binary_name(kind), &r->b, more));
     c->step = kind >= BINARY_MAXIMUM ? 0.25f : 0;
     for (int of = 0; of < binary_gradients(kind); of++) {
-        c = add(OP_BINARY_BACKWARD);
+        c = op_case_add(OP_BINARY_BACKWARD);
         *c = (op_case){.kind = c->kind,
                        .in = {r->a, r->b, y},
                        .out = {of ? r->b : r->a},
@@ -394,7 +391,7 @@ static void add_binary(const pair_row *r, binary_kind kind)
         if (kind == BINARY_ADD || kind == BINARY_SUBTRACT)
             c->in[0] = c->in[1] = (shape){0};
         c->step = kind >= BINARY_MAXIMUM ? 0.25f : 0;
-        label(c, more_of(binary_name(kind), &r->b, more));
+        op_case_label(c, more_of(binary_name(kind), &r->b, more));
     }
 }
 
@@ -406,15 +403,15 @@ static void add_slice(const shape *whole, int axis, int64_t begin, int64_t step,
     snprintf(more, sizeof more, "axis %d, %lld from %lld on, step %lld", axis, (long long)n,
              (long long)begin, (long long)step);
     const op_attributes a = {.slice = {axis, begin, step, false}};
-    op_case *c = add(OP_SLICE);
+    op_case *c = op_case_add(OP_SLICE);
     *c = (op_case){.kind = c->kind, .in = {*whole}, .out = {part}, .a = a};
-    label(c, more);
+    op_case_label(c, more);
     for (int fresh = 0; fresh < 2; fresh++) {
-        c = add(OP_INSERT);
+        c = op_case_add(OP_INSERT);
         *c = (op_case){.kind = c->kind, .in = {part}, .out = {*whole}, .a = a};
         if (!fresh)
             c->in[1] = *whole;
-        label(c, more);
+        op_case_label(c, more);
     }
 }
 
@@ -444,7 +441,7 @@ static void add_matmul(const matmul_row *r)
             const shape a = ta ? matrices(r, r->depth, r->rows) : matrices(r, r->rows, r->depth);
             const shape b =
                 tb ? matrices(r, r->columns, r->depth) : matrices(r, r->depth, r->columns);
-            op_case *c = add(OP_MATMUL);
+            op_case *c = op_case_add(OP_MATMUL);
             *c = (op_case){.kind = c->kind,
                            .in = {a, b},
                            .out = {matrices(r, r->rows, r->columns)},
@@ -452,21 +449,21 @@ static void add_matmul(const matmul_row *r)
             snprintf(more, sizeof more, "%lld x %lld x %lld%s%s", (long long)r->rows,
                      (long long)r->depth, (long long)r->columns, ta ? ", a'" : "",
                      tb ? ", b'" : "");
-            label(c, more);
+            op_case_label(c, more);
         }
 }
 
 static void add_transpose(const shape *x, const int *order)
 {
     char more[64] = "order";
-    op_case *c = add(OP_TRANSPOSE);
+    op_case *c = op_case_add(OP_TRANSPOSE);
     *c = (op_case){.kind = c->kind, .in = {*x}, .out = {*x}};
     for (int i = 0; i < x->rank; i++) {
         c->a.order[i] = order[i];
         c->out[0].dim[i] = x->dim[order[i]];
         snprintf(more + strlen(more), sizeof more - strlen(more), " %d", order[i]);
     }
-    label(c, more);
+    op_case_label(c, more);
 }
 
 static void add_transposes(void)
@@ -487,11 +484,11 @@ static void add_draw(draw_kind kind, float low, float high)
                                         "pair",   "box",         "flip",  "rotation",
                                         "zoom",   "translation", "shear", "crop"};
     for (int one = 0; one < 2; one++) {
-        op_case *c = add(OP_DRAW);
+        op_case *c = op_case_add(OP_DRAW);
         *c = (op_case){.kind = c->kind,
                        .out = {{2, {one ? 700 : 5, drawing_numbers((int)kind)}}},
                        .a.draw = {{kind, {low, 1}, {high, 0.5f}, {9, 31}, one}, 7}};
-        label(c, names[kind]);
+        op_case_label(c, names[kind]);
     }
 }
 
@@ -502,19 +499,19 @@ static void add_recolor(recolor_kind kind, const shape *x)
                                         "degenerate", "saturate", "hue"};
     const shape numbers = {2, {x->dim[0], kind == RECOLOR_SOLARIZE ? 2 : 1}};
     const op_attributes a = {.recolor = {kind, -1.75f, 2}};
-    op_case *c = add(OP_RECOLOR_FORWARD);
+    op_case *c = op_case_add(OP_RECOLOR_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {*x, numbers}, .out = {*x}, .a = a};
-    label(c, names[kind]);
-    c = add(OP_RECOLOR_BACKWARD);
+    op_case_label(c, names[kind]);
+    c = op_case_add(OP_RECOLOR_BACKWARD);
     *c = (op_case){.kind = c->kind, .in = {*x, numbers, *x}, .out = {*x}, .a = a};
-    label(c, names[kind]);
+    op_case_label(c, names[kind]);
 }
 
 static void add_noise(const shape *y)
 {
-    op_case *c = add(OP_DRAW);
+    op_case *c = op_case_add(OP_DRAW);
     *c = (op_case){.kind = c->kind, .out = {*y}, .a.draw = {{DRAW_NORMAL, {1}, {0.5f}}, 7}};
-    label(c, "normal");
+    op_case_label(c, "normal");
 }
 
 /* The map's numbers are multiples of 1/4, so that no rounding decides which pixel is the nearest.
@@ -530,12 +527,12 @@ static void add_resample(const shape *x, const int64_t size[2], bool one)
             const op_attributes a = {.resample = {border, nearest, 0.5f}};
             snprintf(more, sizeof more, "%lldx%lld, %s%s%s", (long long)size[0], (long long)size[1],
                      names[border], nearest ? ", nearest pixel" : "", one ? ", one map" : "");
-            op_case *c = add(OP_RESAMPLE_FORWARD);
+            op_case *c = op_case_add(OP_RESAMPLE_FORWARD);
             *c = (op_case){.kind = c->kind, .in = {*x, map}, .out = {y}, .a = a, .step = 0.25f};
-            label(c, more);
-            c = add(OP_RESAMPLE_BACKWARD);
+            op_case_label(c, more);
+            c = op_case_add(OP_RESAMPLE_BACKWARD);
             *c = (op_case){.kind = c->kind, .in = {map, y}, .out = {*x}, .a = a, .step = 0.25f};
-            label(c, more);
+            op_case_label(c, more);
         }
 }
 
@@ -572,12 +569,12 @@ static void add_embedding(const shape *x, int64_t rows, int64_t columns)
     y.dim[y.rank++] = columns;
     const shape table = {2, {rows, columns}};
     snprintf(more, sizeof more, "%lld rows of %lld", (long long)rows, (long long)columns);
-    op_case *c = add(OP_EMBEDDING_FORWARD);
+    op_case *c = op_case_add(OP_EMBEDDING_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {*x, table}, .out = {y}};
-    label(c, more);
-    c = add(OP_EMBEDDING_BACKWARD);
+    op_case_label(c, more);
+    c = op_case_add(OP_EMBEDDING_BACKWARD);
     *c = (op_case){.kind = c->kind, .in = {*x, y}, .out = {table}};
-    label(c, more);
+    op_case_label(c, more);
 }
 
 /* The states before the first step and after the last one; last: only the latter is read. */
@@ -592,12 +589,12 @@ static void add_states(recurrent_cell cell, op_case forward, op_case backward, b
         forward.in[4] = forward.out[2] = backward.in[5] = backward.in[6] = backward.out[4] = state;
     if (last)
         backward.in[3] = backward.out[3] = (shape){0};
-    op_case *c = add(forward.kind);
+    op_case *c = op_case_add(forward.kind);
     *c = forward;
-    label(c, more);
-    c = add(backward.kind);
+    op_case_label(c, more);
+    c = op_case_add(backward.kind);
     *c = backward;
-    label(c, more);
+    op_case_label(c, more);
 }
 
 static void add_recurrent(recurrent_cell cell, const int64_t size[3], bool backwards)
@@ -615,17 +612,17 @@ static void add_recurrent(recurrent_cell cell, const int64_t size[3], bool backw
                                            .gate = {ACTIVATION_SIGMOID, 0},
                                            .from_last = backwards,
                                            .to_last = backwards}};
-    op_case *c = add(OP_RECURRENT_FORWARD);
+    op_case *c = op_case_add(OP_RECURRENT_FORWARD);
     *c = (op_case){.kind = c->kind, .in = {z, u}, .out = {h, none ? no : saved}, .a = a};
     if (cell == CELL_GRU_AFTER)
-        c->in[2] = shape1(gates * n);
-    label(c, names[cell]);
-    c = add(OP_RECURRENT_BACKWARD);
+        c->in[2] = op_case_row(gates * n);
+    op_case_label(c, names[cell]);
+    c = op_case_add(OP_RECURRENT_BACKWARD);
     *c = (op_case){.kind = c->kind,
                    .in = {u, h, none ? no : saved, h},
                    .out = {z, gru ? dr : no, before},
                    .a = a};
-    label(c, names[cell]);
+    op_case_label(c, names[cell]);
     const op_case back = *c, forward = c[-1];
     add_states(cell, forward, back, false);
     if (cell == CELL_LSTM)
@@ -667,9 +664,9 @@ static void usual_reals(loss_id id, float *reals)
 static op_case *add_copy(const op_case *of)
 {
     const op_case copy = *of;
-    op_case *c = add(copy.kind);
+    op_case *c = op_case_add(copy.kind);
     *c = copy;
-    label(c, "weighted");
+    op_case_label(c, "weighted");
     return c;
 }
 
@@ -684,11 +681,11 @@ static void add_losses(const shape *s)
             bool logits = form & 1, gradient = form & 2;
             if (logits && kind->logits == LOSS_LOGITS_NEVER)
                 continue;
-            op_case *c = add(OP_LOSS);
+            op_case *c = op_case_add(OP_LOSS);
             *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.loss = {(loss_id)id, logits}};
             usual_reals((loss_id)id, c->a.loss.reals);
             c->out[0] = gradient ? *s : (shape){0};
-            label(c, kind->name);
+            op_case_label(c, kind->name);
         }
     }
     for (int id = 0; id < METRIC_COUNT; id++) {
@@ -698,7 +695,7 @@ static void add_losses(const shape *s)
         shape target = *s;
         if (kind->sparse)
             target.dim[s->rank - 1] = 1;
-        op_case *c = add(OP_METRIC);
+        op_case *c = op_case_add(OP_METRIC);
         *c = (op_case){.kind = c->kind,
                        .in = {*s, target},
                        .a.metric = {.sum = kind->sums[0],
@@ -710,9 +707,9 @@ static void add_losses(const shape *s)
                                     .slot = 1}};
         if (kind->of_loss)
             usual_reals(kind->loss, c->a.metric.reals);
-        label(c, kind->name);
+        op_case_label(c, kind->name);
         if (id % 4 == 0) /* by the samples' weights */
-            add_copy(c)->in[2] = shape1(s->dim[0]);
+            add_copy(c)->in[2] = op_case_row(s->dim[0]);
     }
 }
 
@@ -732,13 +729,13 @@ static void add_tally(const shape *s, tally_spec what, bool weighted, const char
         target.dim[s->rank - 1] = 1;
     what.planes = rows[what.kind].planes;
     what.of_rows = rows[what.kind].of_rows;
-    op_case *c = add(OP_TALLY);
+    op_case *c = op_case_add(OP_TALLY);
     *c = (op_case){.kind = c->kind, .in = {*s, target}, .a.tally = {.what = what, .table = 1}};
     if (weighted)
-        c->in[2] = shape1(s->dim[0]);
+        c->in[2] = op_case_row(s->dim[0]);
     if (what.kind == TALLY_LIMITS)
-        c->in[3] = shape1(5);
-    label(c, name);
+        c->in[3] = op_case_row(5);
+    op_case_label(c, name);
 }
 
 static void add_tallies(const shape *s)
@@ -770,159 +767,6 @@ static void add_tallies(const shape *s)
     add_tally(s, t, true, "classes, weighted");
     t = (tally_spec){.kind = TALLY_MOMENTS, .buckets = n, .column = -1};
     add_tally(s, t, true, "moments, weighted");
-}
-
-static void add_constraint(const shape *s, int64_t outer, int64_t along, int64_t inner,
-                           bool non_neg)
-{
-    op_case *c = add(OP_CONSTRAIN);
-    *c = (op_case){.kind = c->kind,
-                   .in = {*s},
-                   .out = {*s},
-                   .a.constrain = {.non_neg = non_neg,
-                                   .least = 0.5f,
-                                   .most = 1.5f,
-                                   .rate = 0.75f,
-                                   .extents = {outer, along, inner}}};
-    label(c, non_neg ? "non_neg" : along == 1 ? "elements" : inner == 1 ? "last" : "norms");
-}
-
-static void add_constraints(void)
-{
-    const shape s = {3, {5, 7, 131}}, small = {1, {3}};
-    add_constraint(&s, 5, 7, 131, false);
-    add_constraint(&s, 1, 35, 131, false);
-    add_constraint(&s, 35, 131, 1, false);
-    add_constraint(&s, 1, 5 * 7 * 131, 1, false);
-    add_constraint(&s, 1, 1, 5 * 7 * 131, true);
-    add_constraint(&small, 1, 1, 3, false);
-}
-
-static void add_update(int64_t count, const optimizer *o, const char *more)
-{
-    optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
-    optimizer_slots(o, slots);
-    shape s = shape1(count);
-    op_case *c = add(OP_UPDATE);
-    c->in[0] = c->in[1] = c->out[0] = s;
-    for (int i = 0; i < OPTIMIZER_SLOTS_MAX; i++)
-        if (slots[i].needed)
-            c->in[2 + i] = c->out[1 + i] = s;
-    if (o->clipnorm > 0 || o->global_clipnorm > 0)
-        c->in[5] = shape1(3);
-    c->a.update.optimizer = *o;
-    c->a.update.norm_slot = o->clipnorm > 0 ? 2 : -1;
-    c->a.update.norm_count = 3;
-    label(c, more);
-    op_case penalized = *c;
-    penalized.a.update.penalty = (penalty){0.3f, 0.2f};
-    label(&penalized, "penalized");
-    *add(OP_UPDATE) = penalized;
-}
-
-/* The tests' step is the fourth. */
-static void add_averages(int64_t count)
-{
-    static const struct {
-        const char *name;
-        int64_t steps;
-    } sums[] = {{"a step", 3}, {"the last", 4}};
-    static const struct {
-        const char *name;
-        int64_t steps, overwrite;
-    } averages[] = {
-        {"each step", 0, 0}, {"overwrites", 2, 2}, {"overwrites later", 0, 3}, {"begins", 4, 2}};
-    const shape s = shape1(count);
-    for (int i = 0; i < 2; i++) {
-        op_case *c = add(OP_ACCUMULATE);
-        c->in[0] = c->in[1] = c->out[0] = c->out[1] = s;
-        c->a.accumulate = sums[i].steps;
-        label(c, sums[i].name);
-    }
-    for (int i = 0; i < 4; i++) {
-        op_case *c = add(OP_AVERAGE);
-        c->in[0] = c->in[1] = c->out[0] = c->out[1] = s;
-        c->a.average.momentum = 0.9f;
-        c->a.average.accumulate = averages[i].steps;
-        c->a.average.overwrite = averages[i].overwrite;
-        label(c, averages[i].name);
-    }
-}
-
-static void add_layerwise(int64_t count, int64_t steps)
-{
-    const shape s = shape1(count);
-    op_case *c = add(OP_LAYERWISE);
-    c->in[0] = c->in[1] = c->in[2] = c->out[0] = s;
-    c->a.update.optimizer = (optimizer){.id = OPTIMIZER_LAMB,
-                                        .beta_1 = 0.9,
-                                        .beta_2 = 0.99,
-                                        .epsilon = 1e-3,
-                                        .gradient_accumulation_steps = steps};
-    label(c, steps == 3 ? "not in this step" : "a step");
-}
-
-/* Every optimizer with every set of its options that chooses slots: each form of each rule. */
-static void add_forms(int64_t count)
-{
-    static const char *const names[] = {
-#define OPTIMIZER(id, class_name, name, ...) name,
-#include "model/optimizers.def"
-    };
-    static const char *const options[] = {"momentum: 0.8, ", "nesterov: true, ", "amsgrad: true, ",
-                                          "centered: true, "};
-    for (int id = 0; id < OPTIMIZER_COUNT; id++)
-        for (int bits = 0; bits < 16; bits++) {
-            char text[120];
-            int used = snprintf(text, sizeof text, "{%s: {", names[id]);
-            for (int k = 0; k < 4; k++)
-                used += snprintf(text + used, sizeof text - (size_t)used, "%s",
-                                 bits >> k & 1 ? options[k] : "");
-            snprintf(text + used, sizeof text - (size_t)used, "}}");
-            optimizer o;
-            doc *d;
-            if (doc_parse(text, strlen(text), "optimizer", &d) != CORNU_OK)
-                abort();
-            if (optimizer_read(d, &o) == CORNU_OK) /* else its row has no such option */
-                add_update(count, &o, text);
-            doc_free(d);
-        }
-}
-
-static void add_updates(int64_t count)
-{
-    optimizer sgd = {.id = OPTIMIZER_SGD}, momentum = sgd, nesterov, clipped = sgd;
-    momentum.momentum = 0.9;
-    nesterov = momentum;
-    nesterov.nesterov = true;
-    clipped.clipvalue = 0.3;
-    optimizer adam = {.id = OPTIMIZER_ADAM, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7};
-    optimizer amsgrad = adam, adamw = adam, by_norm = adam, by_all = adam;
-    amsgrad.amsgrad = true;
-    adamw.id = OPTIMIZER_ADAMW;
-    adamw.weight_decay = 0.004;
-    by_norm.clipnorm = 0.5;
-    by_all.global_clipnorm = 0.5;
-    optimizer rmsprop = {.id = OPTIMIZER_RMSPROP, .rho = 0.9, .epsilon = 1e-7}, centered = rmsprop;
-    centered.centered = true;
-    centered.momentum = 0.5;
-    optimizer waits = adam, accumulates = momentum;
-    waits.gradient_accumulation_steps = 3;
-    accumulates.gradient_accumulation_steps = 2;
-    accumulates.clipnorm = 0.5;
-    add_update(count, &waits, "adam, not in this step");
-    add_update(count, &accumulates, "sgd, momentum, the last of two steps");
-    add_update(count, &sgd, "sgd");
-    add_update(count, &momentum, "sgd, momentum");
-    add_update(count, &nesterov, "sgd, nesterov");
-    add_update(count, &clipped, "sgd, clipvalue");
-    add_update(count, &adam, "adam");
-    add_update(count, &amsgrad, "adam, amsgrad");
-    add_update(count, &adamw, "adamw");
-    add_update(count, &by_norm, "adam, clipnorm");
-    add_update(count, &by_all, "adam, global_clipnorm");
-    add_update(count, &rmsprop, "rmsprop");
-    add_update(count, &centered, "rmsprop, centered, momentum");
 }
 
 /* Options for samples: `image` if they must be images of 1 to 4 channels. */
@@ -968,7 +812,7 @@ static const gather_form gather_forms[] = {
 
 static void add_gather(const shape *x, const gather_form *f, bool targets)
 {
-    op_case *c = add(OP_GATHER);
+    op_case *c = op_case_add(OP_GATHER);
     c->out[0] = *x;
     if (targets)
         c->out[1] = (shape){2, {x->dim[0], 10}};
@@ -976,7 +820,7 @@ static void add_gather(const shape *x, const gather_form *f, bool targets)
     c->a.gather.standardize = f->standardize;
     if (f->standardize.featurewise_center)
         c->a.gather.standardize.channels = (int32_t)x->dim[3];
-    label(c, f->label);
+    op_case_label(c, f->label);
 }
 
 static void add_gathers(void)
@@ -1041,16 +885,7 @@ const op_case *op_cases(int *count)
         add_tallies(&(shape){2, {3, 700}});
         add_losses(&(shape){3, {4, 5, 7}});
         add_tallies(&(shape){3, {4, 5, 7}});
-        add_constraints();
-        add_averages(3);
-        add_averages(40001);
-        add_layerwise(3, 0);
-        add_layerwise(40001, 2);
-        add_layerwise(40001, 3);
-        add_updates(1);
-        add_updates(37);
-        add_updates(40000);
-        add_forms(37);
+        op_cases_add_updates();
         add_gathers();
     }
     *count = table_count;
