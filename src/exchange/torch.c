@@ -132,7 +132,7 @@ static cornu_status follow_shape(const cornu_model *m, const model_node *n, int6
     return CORNU_OK;
 }
 
-/* The order of elements behind this node, whose input has the order `flat`. */
+/* The order of this node's elements, whose input has the order `flat`. */
 static cornu_status follow(const cornu_model *m, const model_node *n, int64_t flat[3])
 {
     const shape *in = &m->nodes[n->inputs[0]].out, image = image_of(m, in);

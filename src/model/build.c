@@ -389,7 +389,7 @@ static cornu_status check_input_row(const cornu_model *m, const layer *l, const 
                     "found inputs of more than 2^40 numbers in all; expected at most that many");
 }
 
-/* Put the layer and its call on the outputs of these nodes behind the last node. */
+/* Append the layer and its call on the outputs of these nodes. */
 static cornu_status model_link(cornu_model *m, layer *l, const int *inputs, int count)
 {
     layer_call call = {.inputs = count};

@@ -3,7 +3,7 @@
 #ifndef MODEL_DRAWING_H
 #define MODEL_DRAWING_H
 
-/* What a sample's random numbers become: a number, or a map of pixels, which says where in the
+/* A sample's random numbers become a number, or a map of pixels, which says where in the
    input a pixel (row, column) of the output comes from, as Keras's affine_transform has it:
      column' = m[0] column + m[1] row + m[2]
      row'    = m[3] column + m[4] row + m[5] */
@@ -51,7 +51,7 @@ typedef struct resampling {
     float value;
 } resampling;
 
-/* What becomes of a pixel's channels, by a sample's random numbers. */
+/* How a sample's random numbers change a pixel's channels. */
 typedef enum recolor_kind {
     RECOLOR_INVERT,     /* high - x, where the number is 1 */
     RECOLOR_SOLARIZE,   /* x plus the first number, inverted from the second on, both of 0 to 255 */

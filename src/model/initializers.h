@@ -12,7 +12,7 @@ typedef enum initializer_kind {
     INITIALIZER_COUNT
 } initializer_kind;
 
-/* Of VarianceScaling, in the order of its options' choices. */
+/* The options of VarianceScaling, in the order of their choices. */
 typedef enum initializer_fan { FAN_IN, FAN_OUT, FAN_AVERAGE } initializer_fan;
 typedef enum initializer_distribution {
     DISTRIBUTION_TRUNCATED,

@@ -79,7 +79,7 @@ static cornu_status find_kind(const layer *around, const doc *d, const char *nam
     return CORNU_OK;
 }
 
-/* The stem, with a number behind it if layers of the list before this one have it. */
+/* The stem, followed by a number if layers of the list before this one have it. */
 static cornu_status numbered(const layer_list *list, const char *stem, bool of_places, char **out)
 {
     int same = 0;

@@ -621,7 +621,7 @@ static cornu_status read_ends(const doc *config, const char *key, ends *out)
     return CORNU_OK;
 }
 
-/* What names input number `i` of a call on a map: a model may be called on one, by the names of its
+/* Find input number `i` of a call on a map: a model may be called on one, by the names of its
    inputs, which are `own`. */
 static cornu_status find_named(const keras_layer *l, const doc *map, const ends *own, int i,
                                const doc **at)

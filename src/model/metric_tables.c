@@ -6,7 +6,7 @@
 
 static const double EPSILON = 1e-7; /* Keras's */
 
-/* What the kind's row says. */
+/* Complete the specification by the row of its kind. */
 static tally_spec with_row(tally_spec t)
 {
     enum { ELEMENT, ROW };
@@ -278,7 +278,7 @@ static sides sides_of(const metric *m, const double *table, int64_t first)
     return s;
 }
 
-/* What is above a threshold. */
+/* The weights of true and of false positives above a threshold. */
 typedef struct point {
     double tp, fp;
 } point;

@@ -289,7 +289,8 @@ static cornu_status as_rows(step_builder *b, tensor_ref t, int64_t columns, tens
     return builder_alias(b, t, &rows, out, "%s/rows", b->plan->tensors[t].name);
 }
 
-/* Of the weights of the state, u = before' dr, and of the bias that is added to their product. */
+/* The gradients of the state's weights, before' dr, and of the bias that is added to their product.
+ */
 static cornu_status back_state_weights(step_builder *b, const op *f, tensor_ref before,
                                        tensor_ref dr)
 {

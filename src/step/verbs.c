@@ -244,7 +244,7 @@ cornu_status emit_activation(step_builder *b, tensor_ref x, activation a, tensor
     return forward(b, &o, &s, y);
 }
 
-/* Of the random numbers of a call, or of a layer within it. */
+/* The stream of the random numbers of a call, or of a layer within it. */
 static uint32_t stream_of(const step_builder *b)
 {
     const uint32_t node = (uint32_t)(b->node - b->plan->model->nodes);
@@ -284,7 +284,7 @@ cornu_status emit_dropout(step_builder *b, tensor_ref x, double rate, tensor_ref
     return forward(b, &o, &s, y);
 }
 
-/* What the node has drawn before has other random numbers. */
+/* Each further drawing of a node has a stream of its own. */
 enum { DRAWS_SHIFT = 24 };
 
 static uint32_t draws_before(const step_builder *b)

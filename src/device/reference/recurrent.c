@@ -212,7 +212,8 @@ cornu_status reference_recurrent_forward(const op_run *r)
     return CORNU_OK;
 }
 
-/* What u is multiplied by: the state before and, before a GRU's reset, what that leaves of it. */
+/* Write the factor of u: the state before and, before a GRU's reset, what the reset leaves of it.
+ */
 static void write_before(const cell_step *c, float *to)
 {
     const size_t bytes = (size_t)c->s->units * sizeof *to;

@@ -222,8 +222,8 @@ static const char *along(onnx_export *e, const place *p, const char *kind, const
     return y;
 }
 
-/* Of the table of all pairs: by how much the others exceed an element, in all, and how many of them
-   do, equal ones as half. */
+/* Compare all pairs: *excess is the sum of what the others exceed an element by, *before the number
+   of those that do, equal ones as half. */
 static void add_pairs(onnx_export *e, const place *p, const char **excess, const char **before)
 {
     const char *own = along(e, p, "Unsqueeze", p->x, p->axis + 1, true, "own");

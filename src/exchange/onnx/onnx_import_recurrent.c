@@ -108,7 +108,7 @@ static cornu_status read_direction(const onnx_import *im, recurrent_node *n)
                                 "bidirectional");
 }
 
-/* What ONNX has, and no layer. */
+/* Refuse what ONNX has, and no layer of cornu. */
 static cornu_status refuse_options(const onnx_import *im)
 {
     const Onnx__NodeProto *node = onnx_node_at(im);
@@ -289,7 +289,8 @@ static cornu_status add_layer(onnx_import *im, const recurrent_node *n)
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-/* Of a direction: gates in cornu's order, from `begin` on. */
+/* The order of a direction's weights, which begin at number `begin`: cornu's gates in the file's.
+ */
 static weight_order order_of(const recurrent_node *n, int64_t begin, int64_t inputs)
 {
     weight_order o = {.form = WEIGHT_GATES,

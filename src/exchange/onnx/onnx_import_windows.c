@@ -137,7 +137,7 @@ cornu_status onnx_import_conv(onnx_import *im)
     return onnx_done(im);
 }
 
-/* What is added at the output's end. */
+/* Read how many rows and columns are added at the output's end. */
 static cornu_status read_added(const onnx_import *im, const convolution *c, int64_t added[2])
 {
     const bool automatic = onnx_text_is(onnx_attribute(node(im), "auto_pad"), "SAME_UPPER");

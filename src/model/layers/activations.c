@@ -52,7 +52,7 @@ static const config_field relu_fields[] = {
     OPTIONS_END,
 };
 
-/* What is at most the threshold: -slope relu(threshold - x), added to y. */
+/* Add -slope relu(threshold - x) to y, for what is at most the threshold. */
 static cornu_status add_below(step_builder *b, const relu_config *c, tensor_ref x, tensor_ref *y)
 {
     tensor_ref below;
@@ -344,7 +344,7 @@ const layer_kind layer_Softmax = {
 static const char *const log_softmax_samples[] = {"6 | {}", "2,3,5 | {axis: 1}", NULL};
 ALONG_AXIS(LogSoftmax, log_softmax, ACTIVATION_LOG_SOFTMAX, log_softmax_samples);
 
-/* Of numbers near each other, as it jumps where one enters the support. */
+/* The gradient jumps where a number enters the support, so the samples' numbers are close. */
 #define NEAR "{Rescaling: {scale: 0.125}}, "
 static const char *const sparsemax_samples[] = {"6 | " NEAR "| {}", "2,3,5 | " NEAR "| {axis: 1}",
                                                 NULL};

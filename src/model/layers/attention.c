@@ -30,7 +30,7 @@ static cornu_status check_inputs(const layer_call *call)
 /* Keras's large number: what lies so far below the others has no weight. */
 #define MASKED (-1e9f)
 
-/* Keep queries from the keys behind them: scores (..., queries, keys). */
+/* Keep queries from the keys after them: scores (..., queries, keys). */
 static cornu_status mask_later(step_builder *b, tensor_ref scores, tensor_ref *y)
 {
     const shape in = emit_shape(b, scores);

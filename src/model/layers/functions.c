@@ -5,7 +5,7 @@ static const config_field no_fields[] = {
     OPTIONS_END,
 };
 
-/* Of any numbers; and of those above 0, which a sigmoid before the layer makes. */
+/* Some functions take any number, others only those above 0, which a sigmoid before them makes. */
 static const char *const samples[] = {"7 | {}", "3,4,2 | {}", NULL};
 #define SIGMOID "{Activation: {activation: sigmoid}}, "
 static const char *const positive_samples[] = {

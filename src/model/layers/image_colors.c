@@ -639,7 +639,7 @@ static cornu_status emit_box(const random_erasing_config *c, step_builder *b, co
     return emit_binary(b, BINARY_MULTIPLY, *y, columns, y);
 }
 
-/* What stands in the box: `mask` times the numbers. */
+/* Fill the box: `mask` times the numbers. */
 static cornu_status emit_fill(const random_erasing_config *c, step_builder *b, tensor_ref x,
                               tensor_ref mask, tensor_ref *y)
 {

@@ -113,7 +113,7 @@ typedef struct border_config {
     int64_t sides[4]; /* top, bottom, left, right; of a signal the last two */
 } border_config;
 
-/* Of a signal it is an int or [before, after]. */
+/* The sides of a signal are an int or [before, after]. */
 #define OPTION_SIDES1D(name) \
     OPTION_AS(name, PAIR, border_config, sides[2], .maximum = 1e6, .fallback = "1")
 #define OPTION_SIDES2D(name, sides_else) \

@@ -6,9 +6,8 @@
 extern const layer_kind layer_SimpleRNN, layer_SimpleRNNCell, layer_LSTM, layer_LSTMCell, layer_GRU,
     layer_GRUCell, layer_RNN, layer_StackedRNNCells;
 
-/* Of a recurrent layer of one kind, of a cell, which has no directions, and the first part of
- * RNN's.
- */
+/* The options of a recurrent layer of one kind, and of a cell, which has no directions; RNN's begin
+   with them, too. */
 typedef struct rnn_config {
     int64_t units;
     activation activation, recurrent_activation;
@@ -52,7 +51,7 @@ typedef struct stacked_cells {
         OPTION_NEUTRAL("recurrent_dropout", "0.0")
 #define RNN_UNIT_FORGET OPTION(BOOL, rnn_config, unit_forget_bias, .fallback = "true")
 #define RNN_RESET_AFTER OPTION(BOOL, rnn_config, reset_after, .fallback = "true")
-/* Of configurations of older versions. */
+/* Configurations of older versions have this, too. */
 #define CELL_END \
     {.key = "implementation", .type = CONFIG_IGNORED, .flags = CONFIG_ALIAS}, OPTIONS_END
 
@@ -107,7 +106,7 @@ static cornu_status check_activation(const char *key, activation a)
                        key, activation_name(a.kind));
 }
 
-/* Of a GRU that is reset after its product with the state, that product has one of its own. */
+/* The product with the state has a bias of its own in a GRU that is reset after it. */
 static void declare_bias(const layer *l, layer_call *call, int64_t columns)
 {
     const rnn_config *c = l->config;
@@ -137,7 +136,7 @@ static cornu_status declare_weights(const layer *l, layer_call *call, int64_t fe
     return CORNU_OK;
 }
 
-/* Of the features of a step. */
+/* A cell reads the features of one step. */
 static cornu_status cell_declare(layer *l, layer_call *call)
 {
     const rnn_config *c = l->config;
@@ -205,8 +204,8 @@ static cornu_status emit_cell(const layer *l, step_builder *b, tensor_ref x, ste
                           r.cell == CELL_LSTM ? c_last : NULL);
 }
 
-/* Cells behind each other are layers behind each other: the first reads the steps in their order,
-   the last one writes them. */
+/* Stacked cells compute what stacked layers do: the first reads the steps in their order, the last
+   one writes them. */
 static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, step_order order,
                                const tensor_ref *first, tensor_ref *y, tensor_ref *c_last)
 {
@@ -235,7 +234,7 @@ static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, st
         OPTION_NEUTRAL("stateful", "false"), OPTION_NEUTRAL("unroll", "false|true")
 #define RNN_CUDNN OPTION_NEUTRAL("use_cudnn", "\"auto\"|true|false")
 #define RNN_ACTIVITY OPTION_NEUTRAL("activity_regularizer", "null")
-/* Of configurations, of this and older versions. */
+/* Configurations of this and of older versions may have these. */
 #define RNN_END                                             \
     OPTION_TOLERATED("zero_output_for_mask", "false|true"), \
         OPTION_TOLERATED("time_major", "false"), CELL_END
@@ -305,7 +304,7 @@ static cornu_status declare_cells(layer *l, layer_call *call, int64_t features, 
 /* h, and an LSTM's c. */
 enum { STATES_MOST = 2 };
 
-/* The states of a recurrent layer; 0: of cells behind each other, which have those of each. */
+/* The number of a recurrent layer's states; 0: its cells are stacked, and each has its own. */
 static int state_count(const layer *l)
 {
     const layer *cell = l->kind == &layer_RNN ? ((const rnn_of_cell *)l->config)->cell.item[0] : l;

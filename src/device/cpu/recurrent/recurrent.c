@@ -172,7 +172,7 @@ static void copy(float *to, const float *from, const float *more, int64_t count)
         to[i] = (from ? from[i] : 0) + (more ? more[i] : 0);
 }
 
-/* What the products with the state are added to. */
+/* Write the sums to which the products with the state are added. */
 static void begin_step(const recurrent_run *run, int64_t sample, int64_t step)
 {
     const recurrent_sizes *s = &run->s->s;
@@ -278,7 +278,7 @@ static recurrent_unit_rows gradient_rows(const recurrent_run *run, float *carry,
     return c;
 }
 
-/* What u is multiplied by. */
+/* Write the factor of u. */
 static void write_before(const recurrent_run *run, const recurrent_unit_rows *c, int64_t sample,
                          int64_t step)
 {
