@@ -108,7 +108,7 @@ def layers_in(layer):
     """Of a model, or of a layer around others; else none."""
     if isinstance(layer, L.Bidirectional):
         return [layer.forward_layer, layer.backward_layer]
-    if isinstance(layer, L.TimeDistributed):
+    if isinstance(layer, (L.SpectralNormalization, L.TimeDistributed)):
         return [layer.layer]
     if type(layer) is L.RNN:
         return [layer.cell]
@@ -121,6 +121,8 @@ def named_weights(model, within=""):
     for layer in layers_in(model):
         if layers_in(layer):
             yield from named_weights(layer, f"{within}{layer.name}/")
+            if isinstance(layer, L.SpectralNormalization):
+                yield f"{within}{layer.name}/vector_u", layer.vector_u
         else:
             parts = 2 if isinstance(layer, L.MultiHeadAttention) else 1  # its weights are those of layers in it
             yield from ((f"{within}{layer.name}/{'_'.join(w.path.split('/')[-parts:])}", w) for w in layer.weights)
@@ -951,6 +953,10 @@ def frozen_cases():
     yield "orthogonal", "sgd", (4,), [
         L.Dense(3, kernel_regularizer=O(0.3), name="a"), L.Dense(3, kernel_regularizer=O(0.5), name="frozen"),
         L.Dense(2, kernel_regularizer=O(0.2, "columns"), bias_regularizer=l2, name="b")], "ab"
+    spectral = lambda layer, name, **more: L.SpectralNormalization(layer, name=name, **more)
+    yield "spectral", "sgd", (4, 4, 2), [
+        spectral(L.Conv2D(3, 2, activation="tanh"), "a", power_iterations=2), spectral(L.Conv2DTranspose(2, 2), "frozen"), L.Flatten(name="f"),
+        spectral(L.Dense(3), "b"), L.Dense(2, name="c")], "afbc"
 
 
 def make_frozen(seed):

@@ -118,6 +118,7 @@ LAYERS = {
     "SeparableConv2D": ("[8, 8, 4]", "{filters: 4, kernel_size: 3}"),
     "SimpleRNN": ("[8, 4]", "{units: 4}"),
     "SimpleRNNCell": None,
+    "SpectralNormalization": ("[8, 8, 4]", "{layer: {Conv2D: {filters: 4, kernel_size: 3}}}"),
     "StackedRNNCells": None,
     "Softmax": ("[12]", "{}"),
     "Sqrt": FUNCTION,

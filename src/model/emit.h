@@ -77,6 +77,13 @@ shape emit_shape(const step_builder *b, tensor_ref x);
 int emit_inputs(const step_builder *b);
 /* The output's shape, as the layer has declared it for this call. */
 shape emit_output(const step_builder *b);
+/* Does the step train? */
+bool emit_training(const step_builder *b);
+/* Between these one sample is described, whatever the batch. */
+void emit_one_begin(step_builder *b);
+void emit_one_end(step_builder *b);
+/* Keras's shape of the layer's weight. */
+const shape *emit_weight_shape(step_builder *b, int index);
 /* The layer's weight `index` (counted from 0 within the layer). */
 tensor_ref emit_weight(step_builder *b, int index);
 
@@ -84,6 +91,7 @@ tensor_ref emit_weight(step_builder *b, int index);
 typedef struct emit_frame {
     int first_weight, weight_count; /* its weights are those of the layer around it from here on */
     shape out;                      /* of the call */
+    int own_weight;  /* so many of its weights come before one of the layer around it; 0: all do */
     int64_t times;   /* so many of its samples are one of the layer around it; 0: one */
     uint32_t number; /* among the layers within the call */
     const struct emit_frame *around;
@@ -163,8 +171,8 @@ cornu_status emit_transpose(step_builder *b, tensor_ref x, const int *order, ten
    how many there are. Only losses may ask for it: in a prediction no sample depends on others. */
 cornu_status emit_reduce_batch(step_builder *b, tensor_ref x, bool largest, int64_t *count,
                                tensor_ref *y);
-/* All samples as one, of a dimension more, in a loss: what follows is described of one sample, until
-   emit_batch_apart has a sample of shape `s` for each again. */
+/* All samples as one, of a dimension more, in a loss: what follows is described of one sample,
+   until emit_batch_apart has a sample of shape `s` for each again. */
 cornu_status emit_batch_as_one(step_builder *b, tensor_ref x, tensor_ref *y);
 cornu_status emit_batch_apart(step_builder *b, tensor_ref x, const shape *s, tensor_ref *y);
 /* The backward pass ends at x, which was just described. */
@@ -179,6 +187,8 @@ cornu_status emit_recurrent(step_builder *b, tensor_ref z, tensor_ref u, tensor_
                             tensor_ref *c);
 /* A weight as one sample of this shape, where one sample is described. */
 cornu_status emit_whole_weight(step_builder *b, tensor_ref weight, const shape *s, tensor_ref *y);
+/* The weight is x from here on: what comes after reads it so. */
+cornu_status emit_assign(step_builder *b, tensor_ref weight, tensor_ref x);
 /* Row `row` of a weight (rows, columns), as a bias. */
 cornu_status emit_weight_row(step_builder *b, tensor_ref weight, int64_t row, tensor_ref *y);
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y);

@@ -72,6 +72,7 @@ typedef struct layer_kind {
     bool penalizes;             /* its configuration is a regularizer, of what it gives */
     layer_range range;
     bool without_trainable; /* Keras's class takes no option `trainable` */
+    bool changes_weights;   /* in training, before it computes */
     bool changes_images;    /* at random; Keras's class does so wherever it is called without
                                `training` */
     bool merges;            /* takes a list of inputs; others take one */

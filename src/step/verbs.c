@@ -39,8 +39,28 @@ tensor_ref emit_weight(step_builder *b, int index)
     if (index < 0 || index >= (b->frame ? b->frame->weight_count : l->weight_count))
         return NO_TENSOR;
     for (const emit_frame *f = b->frame; f; f = f->around)
-        index += f->first_weight;
+        index += f->first_weight + (f->own_weight > 0 && index >= f->own_weight);
     return l->first_variable + index;
+}
+
+const shape *emit_weight_shape(step_builder *b, int index)
+{
+    return &b->plan->model->variables[emit_weight(b, index)].shape;
+}
+
+bool emit_training(const step_builder *b)
+{
+    return b->plan->mode == PLAN_TRAIN;
+}
+
+void emit_one_begin(step_builder *b)
+{
+    b->as_one = true;
+}
+
+void emit_one_end(step_builder *b)
+{
+    b->as_one = false;
 }
 
 /* The next operation reads x. */
@@ -555,6 +575,17 @@ cornu_status emit_whole_weight(step_builder *b, tensor_ref weight, const shape *
     TRY(builder_batched(b, s, &full));
     TRY(forward_to(b, &o, &w, y));
     return reshape_to(b, *y, &full, y);
+}
+
+cornu_status emit_assign(step_builder *b, tensor_ref weight, tensor_ref x)
+{
+    const shape w = b->plan->tensors[weight].shape;
+    op o = op_new(OP_INSERT);
+    TRY(reshape_to(b, x, &w, &o.in[0]));
+    o.in[1] = o.out[0] = weight;
+    o.a.slice.step = 1;
+    TRY(take(b, o.in[0]));
+    return builder_add(b, &o, b->node->name);
 }
 
 cornu_status emit_scale(step_builder *b, tensor_ref x, double scale, double offset, tensor_ref *y)

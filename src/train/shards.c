@@ -91,6 +91,12 @@ static cornu_status check_reductions(const cornu_model *m)
                                "together; expected a loss of each sample, or batches that are not "
                                "divided",
                                traced_loss_name(m->outputs[i].traced));
+    for (int i = 0; i < m->layer_count; i++)
+        if (m->layers[i]->kind->changes_weights)
+            return status_fail(CORNU_UNSUPPORTED,
+                               "shards: found %s (%s), which changes a weight before it computes; "
+                               "expected batches that are not divided",
+                               m->layers[i]->name, m->layers[i]->kind->name);
     return CORNU_OK;
 }
 

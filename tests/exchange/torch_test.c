@@ -293,10 +293,20 @@ static void names_and_endings_are_checked(void **state)
    no shape of an image. */
 static bool has_no_module(const layer_kind *kind)
 {
-    static const char *const kinds[] = {
-        "AdditiveAttention",  "Attention",       "EinsumDense", "TimeDistributed", "Embedding",
-        "MultiHeadAttention", "Normalization",   "Permute",     "PReLU",           "Reshape",
-        "SeparableConv1D",    "SeparableConv2D", "Transpose"};
+    static const char *const kinds[] = {"AdditiveAttention",
+                                        "Attention",
+                                        "EinsumDense",
+                                        "TimeDistributed",
+                                        "Embedding",
+                                        "MultiHeadAttention",
+                                        "Normalization",
+                                        "Permute",
+                                        "PReLU",
+                                        "Reshape",
+                                        "SeparableConv1D",
+                                        "SeparableConv2D",
+                                        "SpectralNormalization",
+                                        "Transpose"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind->name, kinds[i]) == 0)
             return true;

@@ -245,6 +245,18 @@ static const struct {
      "found a model; expected a layer"},
     {MODEL(SIGNAL "    - TimeDistributed: {layer: Add}\n"),
      "found Add; expected a layer of one input"},
+    {MODEL("    - SpectralNormalization: {layer: SeparableConv2D}\n"), "filters is missing"},
+    {MODEL("    - SpectralNormalization: {layer: MaxPooling2D}\n"),
+     "found MaxPooling2D, which has neither 'kernel' nor 'embeddings'"},
+    {MODEL(SIGNAL "    - SpectralNormalization: {layer: {LSTM: {units: 2}}}\n"),
+     "found LSTM, which has neither 'kernel' nor 'embeddings'"},
+    {MODEL("    - SpectralNormalization: {layer: {Conv2D: {filters: 2, kernel_size: 2}}, "
+           "power_iterations: 0}\n"),
+     "power_iterations: found 0"},
+    {MODEL(
+         SIGNAL
+         "    - TimeDistributed: {layer: {SpectralNormalization: {layer: {Dense: {units: 2}}}}}\n"),
+     "found SpectralNormalization; expected a layer that computes a step from that step alone"},
     {MODEL(SIGNAL "    - TimeDistributed: {layer: BatchNormalization}\n"),
      "found BatchNormalization; expected a layer that computes a step from that step alone"},
     {MODEL(SIGNAL "    - TimeDistributed: {layer: Conv2D}\n"),

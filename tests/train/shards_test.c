@@ -334,6 +334,21 @@ static void what_cannot_be_is_refused(void **state)
     cornu_data_close(data);
 }
 
+static void a_layer_that_changes_weights_is_refused(void **state)
+{
+    (void)state;
+    cornu_data *data = runs_data(TRAIN, 0);
+    cornu_model *model =
+        runs_model("[{SpectralNormalization: {layer: {Dense: {units: 4}}}}, {Dense: "
+                   "{units: 3, activation: softmax}}]",
+                   COMPILE("sgd"), FIT);
+    cornu_fit_options o = {.size = sizeof o, .shards = 2};
+    expect_status(cornu_fit(model, data, &o, NULL), CORNU_UNSUPPORTED);
+    expect_message("SpectralNormalization), which changes a weight before it computes");
+    cornu_model_close(model);
+    cornu_data_close(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +363,7 @@ int main(void)
                                         scratch_close),
         cmocka_unit_test(so_do_those_of_layers_that_are_called_twice),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(a_layer_that_changes_weights_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

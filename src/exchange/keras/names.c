@@ -95,12 +95,12 @@ cornu_status keras_weight_name(const cornu_model *m, const layer *l, const char 
     const variable *of = &m->variables[l->first_variable];
     const int last = number < l->weight_count ? number : l->weight_count - 1;
     const char *part = last >= 0 ? of[last].part : NULL;
-    int first = 0; /* of the part */
+    int before = number - last; /* of the part; behind all weights are more */
     if (!part)
         return memory_format(out, "%s/vars/%d", group, number);
-    while (strcmp(of[first].part, part) != 0)
-        first++;
-    return memory_format(out, "%s/%s/vars/%d", group, part, number - first);
+    for (int i = 0; i < last; i++)
+        before += of[i].part && strcmp(of[i].part, part) == 0;
+    return memory_format(out, "%s/%s/vars/%d", group, part, before);
 }
 
 static cornu_status name_layer_weights(const cornu_model *m, const layer *l, const char *group,

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 #include "device/optimizer_step.h"
 #include "exchange/keras/keras.h"
+#include "model/layers/layers.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -434,13 +435,27 @@ static file_tensor *find(tensor_file *f, const char *name)
     return (file_tensor *)(uintptr_t)tensor_file_find(f, name);
 }
 
+/* Keras's SpectralNormalization has the kernel of the layer within among its own weights, too. */
+static bool is_second_kernel(const char *name)
+{
+    const size_t length = strlen(name), end = strlen("/vars/0");
+    const char *base = layer_kind_find("SpectralNormalization")->base_name;
+    if (length < end || strcmp(name + length - end, "/vars/0") != 0)
+        return false;
+    const char *group = name + length - end;
+    while (group > name && group[-1] != '/')
+        group--;
+    return begins(group, base);
+}
+
 /* Other tensors: the optimizer's own variables, and the states of metrics and of random
    generators in older versions of Keras 3; cornu has its own generators. */
 static bool is_neither_weight_nor_slot(const char *name)
 {
     return begins(name, "optimizer/vars/") || begins(name, "optimizer_weights/") ||
            begins(name, "metrics/") ||
-           (begins(name, "layers/") && strstr(name, "/seed_generator/"));
+           (begins(name, "layers/") && strstr(name, "/seed_generator/")) ||
+           (begins(name, "layers/") && is_second_kernel(name));
 }
 
 static void drop_others(tensor_file *f)

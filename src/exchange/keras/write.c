@@ -35,9 +35,10 @@ static cornu_status content_new(const cornu_model *m, int tensors, int entries, 
 {
     size_t attributes =
         2 * ((size_t)m->layer_count + (size_t)m->submodel_count) + (size_t)entries + 16;
-    size_t texts = attributes + 2 * (size_t)tensors;
+    size_t texts = attributes + 2 * (size_t)tensors + (size_t)m->layer_count;
     *c = (content){0};
-    TRY(memory_new((size_t)tensors + 3, sizeof *c->tensors, "tensors", &c->tensors));
+    TRY(memory_new((size_t)tensors + 3 + (size_t)m->layer_count, sizeof *c->tensors, "tensors",
+                   &c->tensors));
     TRY(memory_new(attributes, sizeof *c->attributes, "attributes", &c->attributes));
     TRY(memory_new(texts, sizeof *c->owned, "attributes", &c->owned));
     return memory_new(texts, sizeof *c->lists, "attributes", &c->lists);
@@ -101,6 +102,24 @@ static void add_tensors(const cornu_model *m, const keras_names *n, const file_t
         &m->optimizer, optimizer_updates_before(&m->optimizer, p->iterations));
     if (n->momentum_product)
         add_scalar(c, n->momentum_product, ELEMENT_F32, &c->momentum_product);
+}
+
+/* Keras's SpectralNormalization has the kernel of the layer within among its own weights, too:
+   "vars/0" beside the vector's "vars/1". */
+static cornu_status add_second_kernels(const cornu_model *m, const keras_names *n,
+                                       const file_tensor *tensors, content *c)
+{
+    for (int i = 0; i < m->layer_count; i++) {
+        const int kernel = m->layers[i]->first_variable;
+        char *name;
+        if (!m->layers[i]->kind->changes_weights)
+            continue;
+        TRY(memory_copy_string(n->variable[kernel + 1], &name));
+        name[strlen(name) - 1] = '0';
+        c->tensors[c->count] = tensors[kernel];
+        c->tensors[c->count++].name = (char *)(uintptr_t)own(c, name);
+    }
+    return CORNU_OK;
 }
 
 /* ---- attributes ------------------------------------------------------------------------- */
@@ -330,6 +349,8 @@ cornu_status keras_write(const cornu_model *m, const file_tensor *tensors, int c
     if (!trained)
         keras_names_forget_optimizer(&n);
     add_tensors(m, &n, tensors, count, &c);
+    if (native)
+        TRY_GOTO(add_second_kernels(m, &n, tensors, &c));
     TRY_GOTO(add_entries(entries, entry_count, &c));
     TRY_GOTO(native ? add_native(m, &n, &c) : add_legacy(m, &n, path, &c));
     status = write_content(m, &c, path, watch);

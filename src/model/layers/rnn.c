@@ -651,7 +651,7 @@ static cornu_status check_steps(const layer *inner)
                                               "concat, sum, mul or ave, for one output");
     /* Gaussian noise is drawn for samples, of which a step is none. */
     if (strcmp(inner->kind->name, "BatchNormalization") != 0 && !inner->kind->changes_images &&
-        strncmp(inner->kind->name, "Gaussian", 8) != 0)
+        !inner->kind->changes_weights && strncmp(inner->kind->name, "Gaussian", 8) != 0)
         return CORNU_OK;
     return status_fail(CORNU_UNSUPPORTED,
                        "found %s; expected a layer that computes a step from that step alone",
