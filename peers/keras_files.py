@@ -73,6 +73,7 @@ NETWORKS = {
                           ("nadam-schedule", lambda: O.Nadam(S.ExponentialDecay(0.01, 2, 0.9), epsilon=1e-4)),
                           ("lion", lambda: O.Lion(0.01)), ("ftrl", lambda: O.Ftrl(0.05, beta=0.1)),
                           ("lamb", lambda: O.Lamb(0.01, epsilon=1e-4)),
+                          ("adafactor", lambda: O.Adafactor(0.1, epsilon_1=1e-4)),
                           ("schedule-free", lambda: O.ScheduleFreeAdamW(0.01, epsilon=1e-4)),
                           ("averages", lambda: O.SGD(0.1, 0.5, use_ema=True, ema_momentum=0.7, gradient_accumulation_steps=3)))},
     "schedule": (lambda: [L.Dense(6, activation="relu"), L.Dense(3, activation="softmax")], (5,), 3,
@@ -212,6 +213,8 @@ class Trained:
         train(self.model, self.x, self.y)
         self.config = self.model.to_json()  # Keras's own is without an optimizer once the model was saved as .h5
         self.files = {ending: os.path.join(folder, f"keras{ending}") for ending in (".keras", ".h5", ".weights.h5")}
+        if name == "adafactor":  # Keras writes no .h5 file of it: two of its variables have one name
+            self.files[".h5"] = self.files[".keras"]
         for ending, path in self.files.items():
             self.model.save_weights(path) if "weights" in ending else self.model.save(path)
         self.predicted, self.evaluated = predict(self.model, self.x), evaluate(self.model, self.x, self.y)

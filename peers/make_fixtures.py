@@ -845,6 +845,9 @@ def optimizer_cases():
     yield "ftrl_power", O.Ftrl(0.1, learning_rate_power=-0.3, l1_regularization_strength=0.05, clipvalue=0.5)
     yield "lamb", O.Lamb(0.05)
     yield "lamb_decay", O.Lamb(0.05, beta_1=0.7, beta_2=0.8, epsilon=1e-2, weight_decay=0.1, gradient_accumulation_steps=2)
+    yield "adafactor", O.Adafactor(0.5)
+    yield "adafactor_options", O.Adafactor(S.ExponentialDecay(0.8, 2, 0.7), beta_2_decay=-0.5, epsilon_1=1e-3, epsilon_2=0.3,
+                                           clip_threshold=0.6, weight_decay=0.1, clipnorm=0.3), {"kernel_regularizer": "l2"}
     yield "schedule_free", O.ScheduleFreeAdamW(0.05)
     yield "schedule_free_warmup", O.ScheduleFreeAdamW(0.05, beta_1=0.7, beta_2=0.8, epsilon=1e-2, warmup_steps=3, weight_decay=0.1)
     R = keras.regularizers

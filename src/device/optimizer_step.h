@@ -59,6 +59,9 @@ static inline optimizer_factors optimizer_factors_at(const optimizer *o, float l
                 learning_rate * (o->warmup_steps > 0 ? fminf(t / (float)o->warmup_steps, 1) : 1),
             .gradient_alpha = 1 - power_2,
             .epsilon = 1 / t};
+    if (o->id == OPTIMIZER_ADAFACTOR)
+        return (optimizer_factors){.alpha = fminf(learning_rate, 1 / sqrtf(t)),
+                                   .gradient_alpha = 1 - powf(t, (float)o->beta_2_decay)};
     if (o->id == OPTIMIZER_ADAMAX)
         return (optimizer_factors){.alpha = learning_rate / (1 - power_1)};
     return (optimizer_factors){.alpha = learning_rate * sqrtf(1 - power_2) / (1 - power_1)};

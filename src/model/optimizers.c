@@ -305,9 +305,13 @@ void optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_AL
     {               \
         __VA_ARGS__ \
     }
-#define SLOT(name, needed, initial, turn)      \
-    {                                          \
-        name, needed, initial, TURN_ROW + turn \
+#define SLOT(name, needed, initial, turn)         \
+    {                                             \
+        name, needed, initial, TURN_ROW + turn, 0 \
+    }
+#define MEANS(name, axis)             \
+    {                                 \
+        name, true, 0, TURN_ROW, axis \
     }
 #define OPTIMIZER(id, class_name, name, rule, rate, slots_, ...)              \
     case OPTIMIZER_##id: {                                                    \

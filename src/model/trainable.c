@@ -9,12 +9,24 @@
 
 /* ---- slots ------------------------------------------------------------------------------ */
 
+/* Of a slot without an axis; a vector's is a number. */
+static shape shape_without(const shape *s, int axis)
+{
+    shape out = {0};
+    for (int i = 0; i < s->rank && s->rank > 1; i++)
+        if (i != s->rank - axis)
+            out.dim[out.rank++] = s->dim[i];
+    return out;
+}
+
 static cornu_status add_slot(cornu_model *m, int of, int number, const optimizer_slot *s)
 {
+    const variable *w = &m->variables[of];
+    const shape means = shape_without(&w->shape, s->without);
     const variable slot = {
-        .shape = m->variables[of].shape,
-        .plan_shape = m->variables[of].plan_shape,
-        .count = m->variables[of].count,
+        .shape = s->without ? means : w->shape,
+        .plan_shape = s->without ? means : w->plan_shape,
+        .count = s->without ? shape_elements(&means) : w->count,
         .is_slot = true,
         .of = of,
         .slot = number,
@@ -22,7 +34,7 @@ static cornu_status add_slot(cornu_model *m, int of, int number, const optimizer
                         .value = s->initial},
     };
     char *name = NULL;
-    TRY(memory_format(&name, "optimizer/%s/%s", s->name, m->variables[of].name));
+    TRY(memory_format(&name, "optimizer/%s/%s", s->name, w->name));
     return model_add_variable(m, name, &slot);
 }
 

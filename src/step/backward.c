@@ -438,6 +438,16 @@ typedef struct norms {
     int count;
 } norms;
 
+/* A weight of Keras's shape as [outer][rows][columns]; a vector has 0 rows. */
+static void set_extents(const shape *s, int64_t extents[3])
+{
+    extents[0] = 1;
+    extents[1] = s->rank > 1 ? s->dim[s->rank - 2] : 0;
+    extents[2] = s->rank > 0 ? s->dim[s->rank - 1] : 1;
+    for (int i = 0; i + 2 < s->rank; i++)
+        extents[0] *= s->dim[i];
+}
+
 /* Make the operation that updates a variable; the caller sets its input 1, the gradient. */
 static op update_of(const step_builder *b, int number)
 {
@@ -454,6 +464,10 @@ static op update_of(const step_builder *b, int number)
     o.a.update.penalty = builder_penalty(b, number);
     if (model_excludes_from_decay(m, m->variables[number].name))
         o.a.update.optimizer.weight_decay = 0;
+    if (m->optimizer.id == OPTIMIZER_ADAFACTOR) {
+        o.kind = OP_FACTORED_UPDATE;
+        set_extents(&m->variables[number].shape, o.a.update.extents);
+    }
     return o;
 }
 

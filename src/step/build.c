@@ -843,6 +843,12 @@ cornu_status plan_build(const cornu_model *model, const plan_options *options, p
     return CORNU_OK;
 }
 
+/* Is it a slot that has all axes of its weight? */
+static bool is_like_its_weight(const cornu_model *model, const variable *v)
+{
+    return v->is_slot && v->shape.rank == model->variables[v->of].shape.rank;
+}
+
 cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out)
 {
     plan *p = NULL;
@@ -855,7 +861,7 @@ cornu_status plan_variable_forms(const cornu_model *model, tensor_form **out)
         if (p->tensors[i].role == TENSOR_VARIABLE)
             (*out)[p->tensors[i].variable] = p->tensors[i].form;
     for (int i = 0; status == CORNU_OK && i < model->variable_count; i++)
-        if (model->variables[i].is_slot)
+        if (is_like_its_weight(model, &model->variables[i]))
             (*out)[i] = (*out)[model->variables[i].of];
     plan_free(p);
     return status;

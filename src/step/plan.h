@@ -166,6 +166,7 @@ typedef union op_attributes {
         int64_t before,
             after; /* number of elements of w, at its start and end, that are not updated */
         penalty penalty;
+        int64_t extents[3]; /* FACTORED_UPDATE */
     } update;
 } op_attributes;
 
@@ -196,6 +197,9 @@ static inline float loss_row_factor(const op *o, int64_t rows)
     return o->a.loss.summed ? (float)rows : 1;
 }
 
+/* FACTORED_UPDATE: the output of the weight's own shape. */
+enum { FACTORED_VELOCITY = 3 };
+
 /* Is it of the optimizer's step, after all updates? */
 static inline bool op_follows_updates(op_kind kind)
 {
@@ -206,7 +210,7 @@ static inline bool op_follows_updates(op_kind kind)
 static inline bool op_is_of_step(op_kind kind)
 {
     return kind == OP_ACCUMULATE || kind == OP_SQUARE_SUM || kind == OP_UPDATE ||
-           op_follows_updates(kind);
+           kind == OP_FACTORED_UPDATE || op_follows_updates(kind);
 }
 
 /* INSERT into a new tensor, whose other elements become 0. */

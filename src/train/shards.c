@@ -114,10 +114,11 @@ static cornu_status new_results(shards *h)
 static cornu_status check_slices(const cornu_model *m, const shards_options *o)
 {
     const optimizer *by = &m->optimizer;
-    if (o->divides && by->id == OPTIMIZER_LAMB)
+    if (o->divides && (by->id == OPTIMIZER_LAMB || by->id == OPTIMIZER_ADAFACTOR))
         return status_fail(CORNU_UNSUPPORTED,
-                           "shard-optimizer: found the optimizer lamb, which needs whole weights; "
-                           "expected another, or ranks that each update all weights");
+                           "shard-optimizer: found the optimizer %s, which needs whole weights; "
+                           "expected another, or ranks that each update all weights",
+                           optimizer_name(by));
     if (o->divides && (by->use_ema || by->gradient_accumulation_steps > 0))
         return status_fail(
             CORNU_UNSUPPORTED,

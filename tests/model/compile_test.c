@@ -66,6 +66,7 @@ static void slots_are_those_that_the_options_need(void **state)
         {"lion", 1, {"momentum"}},
         {"ftrl", 2, {"accumulator", "linear"}},
         {"lamb", 2, {"momentum", "velocity"}},
+        {"adafactor", 3, {"row", "column", "velocity"}},
         {"ScheduleFreeAdamW", 2, {"momentum", "velocity"}},
         {"{adam: {use_ema: true, gradient_accumulation_steps: 2}}",
          4,

@@ -205,6 +205,38 @@ def test_a_class_of_ones_own_is_refused_at_once(base):
         type("Mine", (base,), {})
 
 
+def adafactor_model():
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(4, activation="relu"), keras.layers.Dense(2)])
+    model.compile(keras.optimizers.Adafactor(0.1), "mse")
+    return model
+
+
+def test_adafactor_keeps_its_means_from_fit_to_fit_and_in_files(tmp_path):
+    x, y = np.random.default_rng(1).uniform(size=(8, 7)).astype("float32")[:, :5], np.eye(8, 2, dtype="float32")
+    whole, parts = adafactor_model(), adafactor_model()
+    whole.fit(x, y, batch_size=4, epochs=3, shuffle=False, verbose=0)
+    parts.fit(x, y, batch_size=4, epochs=1, shuffle=False, verbose=0)
+    parts.fit(x, y, batch_size=4, epochs=1, shuffle=False, verbose=0)
+    parts.save(tmp_path / "parts.keras")
+    read = keras.models.load_model(tmp_path / "parts.keras")
+    read.fit(x, y, batch_size=4, epochs=1, shuffle=False, verbose=0)
+    for expected, found in zip(whole.get_weights(), read.get_weights()):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_adafactor_leaves_weights_whose_gradients_are_all_zero():
+    x, y = np.random.default_rng(1).uniform(size=(8, 5)).astype("float32"), np.ones((8, 2), "float32")
+    x[:, 1] = 0
+    model = adafactor_model()
+    weights = model.get_weights()
+    weights[0][:, 2] = -1  # a unit that gives 0 for all samples
+    model.set_weights(weights)
+    model.fit(x, y, batch_size=4, epochs=2, verbose=0)
+    assert all(np.isfinite(w).all() for w in model.get_weights())
+    assert model.get_weights()[0][1, 2] == -1
+
+
 def test_keras_2_spellings_of_optimizers():
     with pytest.warns(DeprecationWarning, match="learning_rate"):
         optimizer = keras.optimizers.SGD(lr=0.1, momentum=0.9)

@@ -95,6 +95,44 @@ static void add_layerwise(int64_t count, int64_t steps)
     op_case_label(c, steps == 3 ? "not in this step" : "a step");
 }
 
+/* A weight of this shape as [outer][rows][columns]; 0 rows: a vector. */
+static void add_factored(const shape *s, int64_t outer, int64_t rows, int64_t columns,
+                         optimizer how, float l2)
+{
+    op_case *c = op_case_add(OP_FACTORED_UPDATE);
+    c->in[0] = c->in[1] = c->in[4] = c->out[0] = c->out[3] = *s;
+    c->in[2] = c->out[1] = rows > 0 ? op_case_row(outer * rows) : (shape){0};
+    c->in[3] = c->out[2] = rows > 0 ? op_case_row(outer * columns) : (shape){0};
+    how.id = OPTIMIZER_ADAFACTOR;
+    how.beta_2_decay = -0.8;
+    how.epsilon_1 = 1e-30;
+    how.epsilon_2 = 1e-3;
+    c->a.update.optimizer = how;
+    c->a.update.norm_slot = how.clipnorm > 0 ? 1 : -1;
+    if (how.clipnorm > 0)
+        c->in[5] = op_case_row(3);
+    c->a.update.penalty.l2 = l2;
+    c->a.update.extents[0] = outer;
+    c->a.update.extents[1] = rows;
+    c->a.update.extents[2] = columns;
+    op_case_label(c, how.gradient_accumulation_steps == 3 ? "not in this step" : "a step");
+}
+
+static void add_all_factored(void)
+{
+    const shape small = op_case_row(3), vector = op_case_row(4001), image = {4, {3, 2, 37, 131}};
+    add_factored(&small, 1, 0, 3, (optimizer){.clip_threshold = 1}, 0);
+    add_factored(&vector, 1, 0, 4001, (optimizer){.clip_threshold = 0.5, .clipnorm = 0.2}, 0);
+    add_factored(&image, 6, 37, 131, (optimizer){.clip_threshold = 1}, 0);
+    add_factored(&image, 6, 37, 131, (optimizer){.clip_threshold = 3, .weight_decay = 0.3}, 0.1f);
+    add_factored(&image, 1, 6 * 37, 131, (optimizer){.clip_threshold = 0.5, .clipvalue = 0.4}, 0);
+    add_factored(
+        &image, 1, 3, 2 * 37 * 131,
+        (optimizer){.clip_threshold = 1, .clipnorm = 0.2, .gradient_accumulation_steps = 4}, 0);
+    add_factored(&small, 1, 3, 1,
+                 (optimizer){.clip_threshold = 1, .gradient_accumulation_steps = 3}, 0);
+}
+
 /* Every optimizer with every set of its options that chooses slots: each form of each rule. */
 static void add_forms(int64_t count)
 {
@@ -166,6 +204,7 @@ void op_cases_add_updates(void)
     add_layerwise(3, 0);
     add_layerwise(40001, 2);
     add_layerwise(40001, 3);
+    add_all_factored();
     add_updates(1);
     add_updates(37);
     add_updates(40000);

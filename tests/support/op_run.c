@@ -179,11 +179,13 @@ static cornu_status fill(bench *b, const op_case *c)
         tensor *t = &b->tensors[i];
         float *x = b->memory[i];
         bool positive = is_named(b, i, "moving_variance") || is_named(b, i, "inverse_deviation") ||
-                        is_named(b, i, "s") || is_named(b, i, "slot0") || is_named(b, i, "slot1");
+                        is_named(b, i, "s") || is_named(b, i, "slot0") || is_named(b, i, "slot1") ||
+                        is_named(b, i, "slot2");
         fill_uniform(x, t->count, &r, positive ? 0.1f : -1, 1, c->step);
         for (int64_t k = 0; c->absolute && k < t->count; k++)
             x[k] = fabsf(x[k]);
-        if (is_named(b, i, "slot2")) /* RMSprop: its square stays below slot 0 */
+        if (is_named(b, i, "slot2") &&
+            c->kind == OP_UPDATE) /* RMSprop: its square is below slot 0 */
             fill_uniform(x, t->count, &r, 0.01f, 0.1f, 0);
         for (int k = 0; k < OP_OUTPUTS_MAX; k++)
             if (b->op.out[k] == i && is_named(b, i, "d"))

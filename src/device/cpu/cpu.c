@@ -63,6 +63,7 @@ KERNELS(update, &cpu_update);
 KERNELS(accumulate, &cpu_accumulate);
 KERNELS(average, &cpu_average);
 KERNELS(layerwise, &cpu_layerwise);
+KERNELS(factored_update, &cpu_factored_update);
 KERNELS(constrain, &cpu_constrain);
 #undef KERNELS
 

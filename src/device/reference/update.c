@@ -10,6 +10,7 @@ typedef float rule_real;
 #define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #include "device/rules/averaging.h"
 #include "device/rules/constraint.h"
+#include "device/rules/factored.h"
 #include "device/rules/layerwise.h"
 #include "device/rules/optimizers.h"
 
@@ -71,6 +72,81 @@ cornu_status reference_update(const op_run *r)
     int64_t end = OP_IN(r->plan, r->op, 0)->count - r->op->a.update.after;
     for (int64_t i = r->op->a.update.before; i < end; i++)
         update_element(r, &c, i, r->in[1][i]);
+    return CORNU_OK;
+}
+
+/* The gradient of element i, clipped; *w: the weight, decayed. */
+static float gradient_at(const op_run *r, const optimizer_constants *c, int64_t i, float *w)
+{
+    float g = r->in[1][i];
+    *w = r->out[0][i];
+    if (c->penalized)
+        g = rule_penalized(c->penalty_l1, c->penalty_l2, *w, g);
+    rule_clip_and_decay(c, w, &g);
+    return g;
+}
+
+/* The mean of the squares of `count` gradients, `stride` apart. */
+static float mean_square(const op_run *r, const optimizer_constants *c, int64_t first,
+                         int64_t count, int64_t stride)
+{
+    double sum = 0;
+    float w;
+    for (int64_t k = 0; k < count; k++)
+        sum += (double)rule_factored_square(gradient_at(r, c, first + k * stride, &w), c->epsilon);
+    return (float)(sum / (double)count);
+}
+
+/* One [rows][columns] of the weight. */
+static void factor(const op_run *r, const optimizer_constants *c, int64_t outer)
+{
+    const int64_t rows = r->op->a.update.extents[1], columns = r->op->a.update.extents[2];
+    const int64_t first = outer * rows * columns;
+    const float beta_2 = c->factors.gradient_alpha;
+    float *row = r->out[1] + outer * rows, *column = r->out[2] + outer * columns;
+    double sum = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        row[i] =
+            rule_factored_mean(beta_2, row[i], mean_square(r, c, first + i * columns, columns, 1));
+        sum += (double)row[i];
+    }
+    const float mean = (float)(sum / (double)rows);
+    for (int64_t k = 0; k < columns; k++)
+        column[k] =
+            rule_factored_mean(beta_2, column[k], mean_square(r, c, first + k, rows, columns));
+    for (int64_t i = 0; i < rows * columns; i++)
+        r->out[FACTORED_VELOCITY][first + i] =
+            rule_factored_velocity(row[i / columns], mean, column[i % columns]);
+}
+
+cornu_status reference_factored_update(const op_run *r)
+{
+    const optimizer *o = &r->op->a.update.optimizer;
+    const int64_t *extents = r->op->a.update.extents, count = OP_IN(r->plan, r->op, 0)->count;
+    optimizer_constants c = host_optimizer_step(r, r->op);
+    float *v = r->out[FACTORED_VELOCITY], w;
+    double weights = 0, directions = 0;
+    if (!optimizer_updates_at(o, r->input->iteration))
+        return CORNU_OK;
+    c.epsilon = (float)o->epsilon_1;
+    for (int64_t i = 0; i < extents[0] && extents[1] > 0; i++)
+        factor(r, &c, i);
+    for (int64_t i = 0; i < count; i++) {
+        const float g = gradient_at(r, &c, i, &w);
+        if (extents[1] == 0)
+            v[i] = rule_factored_mean(c.factors.gradient_alpha, v[i],
+                                      rule_factored_square(g, c.epsilon));
+        const double u = (double)rule_factored_direction(g, v[i]);
+        weights += (double)w * (double)w;
+        directions += u * u;
+    }
+    const float rate = rule_factored_rate(
+        c.factors.alpha, (float)o->epsilon_2, (float)sqrt(weights / (double)count),
+        (float)sqrt(directions / (double)count), (float)o->clip_threshold);
+    for (int64_t i = 0; i < count; i++) {
+        const float g = gradient_at(r, &c, i, &w);
+        r->out[0][i] = w - rate * rule_factored_direction(g, v[i]);
+    }
     return CORNU_OK;
 }
 

@@ -6,8 +6,10 @@
 /* Those that depend on the step's number t and its learning rate, for the optimizers with moments.
    For Adam, alpha = learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t). */
 typedef struct optimizer_factors {
-    float alpha;          /* of the first moment; Lamb: 1 - beta_1^t; ScheduleFreeAdamW: the rate */
-    float gradient_alpha; /* Nadam: of the gradient itself; Lamb, ScheduleFreeAdamW: 1 - beta_2^t */
+    float alpha;          /* of the first moment; Lamb: 1 - beta_1^t; ScheduleFreeAdamW: the rate;
+                             Adafactor: the rate, limited by t */
+    float gradient_alpha; /* Nadam: of the gradient itself; Lamb, ScheduleFreeAdamW: 1 - beta_2^t;
+                             Adafactor: beta_2 of the step */
     float epsilon; /* Nadam: epsilon beside the second moment's root; ScheduleFreeAdamW: 1 / t */
 } optimizer_factors;
 

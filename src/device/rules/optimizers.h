@@ -174,6 +174,14 @@ RULE void rule_lamb(const optimizer_constants *c, int form, rule_real *w, rule_r
     slot[1] = slot[1] + rule_product(rule_product(g, g) - slot[1], c->rate_2);
 }
 
+/* FACTORED_UPDATE does the step: it needs sums over the weight. */
+#define RULE_FORMS_adafactor(X, id) X(id, adafactor, 7)
+RULE void rule_adafactor(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                         rule_real *slot)
+{
+    (void)c, (void)form, (void)w, (void)g, (void)slot;
+}
+
 /* z, which begins as w before it decays, and v of Adam: z -= lr g / (sqrt(v / (1 - b2^t)) +
    epsilon); x = (w - (1 - b1) z) / b1, by the new z as Keras on TensorFlow has it; x += (z - x) /
    t; w = (1 - b1) z + b1 x. The shares are a float's differences, as Keras's are. */

@@ -292,10 +292,11 @@ static bool is_scalar(const tensor_file *f, const json_t *list, int number, kera
     const file_tensor *t =
         json_array_size(list) > (size_t)number ? tensor_file_find(f, name) : NULL;
     free(name);
-    return t && t->rank == 0;
+    return t && t->rank == 0 && t->type == ELEMENT_F32;
 }
 
-/* True if the second variable is the learning rate; tf.keras 2 saves none. */
+/* True if the second variable is the learning rate; tf.keras 2 saves none. (A whole number is the
+   first slot.) */
 static bool has_rate(const tensor_file *f, const json_t *list, keras_layout layout)
 {
     return is_scalar(f, list, 1, layout);

@@ -80,6 +80,20 @@ static void add_scalar(content *c, char *name, element_type type, const void *va
     c->tensors[c->count++] = (file_tensor){.name = name, .type = type, .count = 1, .data = value};
 }
 
+/* Is it a vector's slot of means over an axis, in whose place Keras has a whole number? */
+static bool is_placeholder(const cornu_model *m, int number)
+{
+    return m->variables[number].is_slot && m->variables[number].shape.rank == 0 &&
+           m->variables[m->variables[number].of].shape.rank > 0;
+}
+
+static void set_placeholder(file_tensor *t)
+{
+    static const int32_t zero = 0;
+    t->type = ELEMENT_I32;
+    t->data = &zero;
+}
+
 static void add_tensors(const cornu_model *m, const keras_names *n, const file_tensor *tensors,
                         int count, content *c)
 {
@@ -90,6 +104,8 @@ static void add_tensors(const cornu_model *m, const keras_names *n, const file_t
         c->tensors[c->count] = tensors[i];
         if (i < n->count)
             c->tensors[c->count].name = n->variable[i];
+        if (i < n->count && is_placeholder(m, i))
+            set_placeholder(&c->tensors[c->count]);
         c->count++;
     }
     c->iterations = p->iterations;

@@ -46,13 +46,13 @@ static void mark_gradients(plan *p)
 }
 
 /* Outputs of what the optimizer does, behind the first, are slots: like the weight, or its
- * gradient.
- */
+   gradient, but for those that lack one of the weight's axes. */
 static void mark_slots(plan *p)
 {
     for (int i = 0; i < p->op_count; i++)
         for (int k = 1; k < OP_OUTPUTS_MAX && op_is_of_step(p->ops[i].kind); k++)
-            mark(p, p->ops[i].out[k], p->tensors[p->ops[i].out[0]].form);
+            if (p->ops[i].kind != OP_FACTORED_UPDATE || k == FACTORED_VELOCITY)
+                mark(p, p->ops[i].out[k], p->tensors[p->ops[i].out[0]].form);
 }
 
 void pass_forms(plan *p)

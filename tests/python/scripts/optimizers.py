@@ -25,6 +25,8 @@ chosen = [
     optimizers.Ftrl(learning_rate=0.05, learning_rate_power=-0.3, l1_regularization_strength=0.1, weight_decay=0.1),
     optimizers.Adam(0.01, clipnorm=0.3, loss_scale_factor=1024.0),
     optimizers.Lamb(), optimizers.Lamb(0.02, beta_1=0.8, epsilon=1e-4, weight_decay=0.1), optimizers.Lamb(0.01, global_clipnorm=0.5),
+    "adafactor", optimizers.Adafactor(0.2, beta_2_decay=-0.6, epsilon_1=1e-4, epsilon_2=0.1, clip_threshold=0.7, weight_decay=0.1),
+    optimizers.Adafactor(0.1, relative_step=False, global_clipnorm=0.5),
     optimizers.ScheduleFreeAdamW(), optimizers.ScheduleFreeAdamW(0.02, beta_1=0.8, epsilon=1e-4, warmup_steps=5, weight_decay=0.1),
 ]
 first = [rng.normal(0, 0.4, shape) for shape in ((8, 2), (2,))]

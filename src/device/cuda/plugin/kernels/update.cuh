@@ -14,6 +14,7 @@
    weights as on the host. Both are bound by memory. */
 #include "device/rules/averaging.h"
 #include "device/rules/optimizers.h"
+#include "device/rules/factored.h"
 #include "device/rules/layerwise.h"
 
 /* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen.
@@ -202,6 +203,150 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS) cornu_layerwise(lay
     __syncthreads();
     for (EACH(i, p.count))
         p.w[i] -= rate * direction_of(p, s, i);
+}
+
+/* ---- Adafactor's step ------------------------------------------------------------------------ */
+
+static __device__ inline bool is_its_step(const factored_params &p)
+{
+    return p.update.steps <= 1 ||
+           this_step(&p.update.clock)->iteration % p.update.steps == p.update.steps - 1;
+}
+
+/* Where element i is. */
+static __device__ inline int64_t stored(const factored_params &p, int64_t i)
+{
+    if (p.stored_columns == 1)
+        return i;
+    return i % p.stored_columns * p.stored_rows + i / p.stored_columns;
+}
+
+/* The gradient at `at`, clipped; *w: the weight, decayed. */
+static __device__ inline float clipped(const factored_params &p, const optimizer_constants &c,
+                                       int64_t at, float *w)
+{
+    float g = p.g[at];
+    *w = p.w[at];
+    if (c.penalized)
+        g = rule_penalized(c.penalty_l1, c.penalty_l2, *w, g);
+    rule_clip_and_decay(&c, w, &g);
+    return g;
+}
+
+static __device__ inline float factored_square(const factored_params &p,
+                                               const optimizer_constants &c, int64_t i)
+{
+    float w;
+    return rule_factored_square(clipped(p, c, stored(p, i), &w), p.epsilon_1);
+}
+
+/* A block has a row. */
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_factored_rows(factored_rows_params p)
+{
+    __shared__ sum2 shared[WARP];
+    if (!is_its_step(p))
+        return;
+    const optimizer_constants c = constants_of(p.update, p.square);
+    const int64_t row = blockIdx.x;
+    sum2 sum = sum2_of(0);
+    for (int64_t k = threadIdx.x; k < p.columns; k += blockDim.x)
+        sum = sum2_plus(sum, factored_square(p, c, row * p.columns + k));
+    sum = block_sum(sum2_settled(sum), shared);
+    if (threadIdx.x == 0)
+        p.r[row] = rule_factored_mean(c.factors.gradient_alpha, p.r[row],
+                                      sum2_value(sum) / (float)p.columns);
+}
+
+/* A thread has a column. */
+extern "C" __global__ void cornu_factored_columns(factored_columns_params p)
+{
+    if (!is_its_step(p))
+        return;
+    const optimizer_constants c = constants_of(p.update, p.square);
+    for (EACH(i, p.outer * p.columns)) {
+        const int64_t first = i / p.columns * p.rows * p.columns + i % p.columns;
+        sum2 sum = sum2_of(0);
+        for (int64_t k = 0; k < p.rows; k++)
+            sum = sum2_plus(sum, factored_square(p, c, first + k * p.columns));
+        p.c[i] = rule_factored_mean(c.factors.gradient_alpha, p.c[i],
+                                    sum2_value(sum2_settled(sum)) / (float)p.rows);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_factored_means(factored_means_params p)
+{
+    __shared__ sum2 shared[WARP];
+    sum2 sum = sum2_of(0);
+    for (int64_t k = threadIdx.x; k < p.rows; k += blockDim.x)
+        sum = sum2_plus(sum, p.r[blockIdx.x * p.rows + k]);
+    sum = block_sum(sum2_settled(sum), shared);
+    if (threadIdx.x == 0)
+        p.means[blockIdx.x] = sum2_value(sum) / (float)p.rows;
+}
+
+/* The velocities, and sums of squares of weights and of directions. */
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_factored_directions(factored_directions_params p)
+{
+    __shared__ sum2 shared[WARP];
+    if (!is_its_step(p))
+        return;
+    const optimizer_constants c = constants_of(p.update, p.square);
+    const int64_t begin = (int64_t)blockIdx.x * p.piece, end = least(begin + p.piece, p.count);
+    sum2 weights = sum2_of(0), directions = sum2_of(0);
+    for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        const int64_t at = stored(p, i);
+        float w;
+        const float g = clipped(p, c, at, &w);
+        if (p.rows > 0) {
+            const int64_t row = i / p.columns, outer = row / p.rows;
+            p.v[at] = rule_factored_velocity(p.r[row], p.means[outer],
+                                             p.c[outer * p.columns + i % p.columns]);
+        } else {
+            p.v[at] = rule_factored_mean(c.factors.gradient_alpha, p.v[at],
+                                         rule_factored_square(g, p.epsilon_1));
+        }
+        const float u = rule_factored_direction(g, p.v[at]);
+        weights = sum2_plus(weights, w * w);
+        directions = sum2_plus(directions, u * u);
+    }
+    weights = block_sum(sum2_settled(weights), shared);
+    __syncthreads();
+    directions = block_sum(sum2_settled(directions), shared);
+    if (threadIdx.x == 0) {
+        p.partials[blockIdx.x] = weights;
+        p.partials[p.blocks + blockIdx.x] = directions;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_factored_step(factored_step_params p)
+{
+    __shared__ sum2 shared[WARP];
+    __shared__ float rate;
+    if (!is_its_step(p))
+        return;
+    const optimizer_constants c = constants_of(p.update, p.square);
+    sum2 weights = sum2_of(0), directions = sum2_of(0);
+    for (int64_t i = threadIdx.x; i < p.blocks; i += blockDim.x) {
+        weights = sum2_add(weights, p.partials[i]);
+        directions = sum2_add(directions, p.partials[p.blocks + i]);
+    }
+    weights = block_sum(weights, shared);
+    __syncthreads();
+    directions = block_sum(directions, shared);
+    if (threadIdx.x == 0)
+        rate = rule_factored_rate(c.factors.alpha, p.epsilon_2,
+                                  sqrtf(sum2_value(weights) / (float)p.count),
+                                  sqrtf(sum2_value(directions) / (float)p.count), p.clip_threshold);
+    __syncthreads();
+    for (EACH(i, p.count)) {
+        float w;
+        const float g = clipped(p, c, i, &w);
+        p.w[i] = w - rate * rule_factored_direction(g, p.v[i]);
+    }
 }
 
 /* ---- square sums ---------------------------------------------------------------------------- */

@@ -61,6 +61,25 @@ typedef struct layerwise_params {
 } layerwise_params;
 typedef layerwise_params layerwise_sums_params;
 
+/* FACTORED_UPDATE on a weight [outer][rows][columns], which a pass after the other reads, with its
+   gradient; only the last one writes it. */
+typedef struct factored_params {
+    update_params update;
+    float *w;
+    const float *g;
+    float *r, *c, *v;
+    float *means;                        /* [outer]: of r */
+    sum2 *partials;                      /* [2][blocks] */
+    int64_t outer, rows, columns;        /* rows: 0 of a vector */
+    int64_t count, piece, blocks;        /* of the pass over the directions */
+    int64_t stored_rows, stored_columns; /* of a convolution's kernel, which is stored by output
+                                            channel: [columns] [rows]; else columns is 1 */
+    float epsilon_1, epsilon_2, clip_threshold;
+    int32_t square; /* index of the weight's square sum */
+} factored_params;
+typedef factored_params factored_rows_params, factored_columns_params, factored_means_params,
+    factored_directions_params, factored_step_params;
+
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {
     const update_piece *pieces;

@@ -331,6 +331,66 @@ static const gpu_kernel layerwise = {
     .name = "passes", .prepare = prepare_layerwise, .enqueue = enqueue_layerwise};
 const gpu_kernel *const cuda_layerwise[] = {&layerwise, NULL};
 
+/* ---- FACTORED_UPDATE ------------------------------------------------------------------------- */
+
+/* Scratch memory: the partial sums, then the means over the rows. */
+static cornu_status prepare_factored(gpu *g, const plan *p, const op *o, void **state,
+                                     size_t *scratch_bytes)
+{
+    TRY(prepare_layerwise(g, p, o, state, scratch_bytes));
+    *scratch_bytes += (size_t)o->a.update.extents[0] * sizeof(float);
+    return CORNU_OK;
+}
+
+static cornu_status launch_factors(const gpu_op *r, const factored_params *p)
+{
+    const cuda_grid rows = {.x = (unsigned)(p->outer * p->rows), .threads = UPDATE_THREADS};
+    const cuda_grid means = {.x = (unsigned)p->outer, .threads = UPDATE_THREADS};
+    TRY(cuda_launch(r->g, CUDA_factored_rows, rows, p));
+    TRY(cuda_launch(r->g, CUDA_factored_columns, cuda_element_grid(p->outer * p->columns), p));
+    return cuda_launch(r->g, CUDA_factored_means, means, p);
+}
+
+static cornu_status enqueue_factored(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    const int64_t *extents = r->op->a.update.extents;
+    const tensor *w = GPU_OUT(r, 0);
+    const bool by_output = w->form == FORM_CONV_KERNEL;
+    const int64_t columns = by_output ? w->shape.dim[w->shape.rank - 1] : 1;
+    factored_params p = {.update = params_of(r->op, r->tensors),
+                         .w = (float *)r->out[0],
+                         .g = (const float *)r->in[1],
+                         .r = (float *)r->out[1],
+                         .c = (float *)r->out[2],
+                         .v = (float *)r->out[FACTORED_VELOCITY],
+                         .partials = (sum2 *)r->scratch,
+                         .outer = extents[0],
+                         .rows = extents[1],
+                         .columns = extents[2],
+                         .count = w->count,
+                         .stored_rows = w->count / columns,
+                         .stored_columns = columns,
+                         .epsilon_1 = (float)how->epsilon_1,
+                         .epsilon_2 = (float)how->epsilon_2,
+                         .clip_threshold = (float)how->clip_threshold,
+                         .square = r->op->a.update.norm_slot};
+    p.update.clock = cuda_clock_of(r);
+    p.piece = layerwise_piece(p.count, &p.blocks);
+    p.means = (float *)(p.partials + 2 * p.blocks);
+    const cuda_grid pieces = {.x = (unsigned)p.blocks, .threads = UPDATE_THREADS};
+    cuda_grid all = cuda_element_grid(p.count);
+    all.threads = UPDATE_THREADS;
+    if (p.rows > 0)
+        TRY(launch_factors(r, &p));
+    TRY(cuda_launch(r->g, CUDA_factored_directions, pieces, &p));
+    return cuda_launch(r->g, CUDA_factored_step, all, &p);
+}
+
+static const gpu_kernel factored = {
+    .name = "factors", .prepare = prepare_factored, .enqueue = enqueue_factored};
+const gpu_kernel *const cuda_factored_update[] = {&factored, NULL};
+
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
 
 static cornu_status enqueue_accumulate(const gpu_op *r)

@@ -8,25 +8,7 @@
 
 #include "device/rules/optimizers.h"
 
-/* The square sums of the gradients of a norm: `count` from squares[first] on. In doubles if the
-   device has them: the sum of squares of large gradients may exceed a float's range. */
-#if HAS_DOUBLE
-typedef double wide;
-#else
-typedef float wide;
-#endif
-
-/* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen. */
-static inline float clip_scale(global const float *squares, int first, int count, float norm_most)
-{
-    wide sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += (wide)squares[first + i];
-    wide norm = sqrt(sum);
-    if (!isfinite(norm))
-        return NAN;
-    return norm > (wide)norm_most ? (float)((wide)norm_most / norm) : 1.0f;
-}
+#include "device/opencl/plugin/kernels/clip.h"
 
 /* Parameters of every optimizer's kernel. slot[i] is there where bit i of `form` is set; squares:
    NULL where gradients are not clipped by norm; steps: of an update. */

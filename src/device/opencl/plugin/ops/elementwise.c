@@ -368,6 +368,68 @@ static const gpu_kernel layerwise = {
     .name = "passes", .prepare = prepare_layerwise, .enqueue = enqueue_layerwise};
 const gpu_kernel *const opencl_layerwise[] = {&layerwise, NULL};
 
+/* ---- FACTORED_UPDATE ------------------------------------------------------------------------- */
+
+/* GRADIENT of kernels/factored.cl */
+#define A_GRADIENT                                                                            \
+    A_ADDRESS(r->out[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[5]), A_INT(own < 0 ? 0 : own), \
+        A_INT(own < 0 ? r->op->a.update.norm_count : 1),                                      \
+        A_FLOAT((float)(how->clipnorm > 0 ? how->clipnorm : how->global_clipnorm)),           \
+        A_FLOAT(c.clip_value), A_FLOAT(c.weight_decay), A_FLOAT(c.penalty_l1),                \
+        A_FLOAT(c.penalty_l2), A_STEP(STEP_LEARNING_RATE), A_STEP(STEP_GRADIENT_ALPHA),       \
+        A_LONG(steps), steps > 0 ? A_STEP(STEP_ITERATION) : A_LONG(0)
+
+/* Scratch memory: the partial sums, then the means over the rows, then the directions' rate. */
+static cornu_status prepare_factored(gpu *g, const plan *p, const op *o, void **state,
+                                     size_t *scratch_bytes)
+{
+    TRY(prepare_layerwise(g, p, o, state, scratch_bytes));
+    *scratch_bytes += (size_t)(o->a.update.extents[0] + 1) * sizeof(float);
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_factored(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    const optimizer_constants c = optimizer_step(r->op, 0, 0, 0);
+    const int own = r->op->a.update.norm_slot;
+    const int64_t *extents = r->op->a.update.extents, steps = how->gradient_accumulation_steps;
+    const int64_t outer = extents[0], rows = extents[1], columns = extents[2];
+    int64_t groups, count = GPU_IN(r, 0)->count, piece = square_piece(count, &groups);
+    const gpu_address means = r->scratch + (gpu_address)(2 * groups) * sizeof(sum2);
+    const gpu_address v = r->out[FACTORED_VELOCITY];
+    const gpu_address rate = means + (gpu_address)outer * sizeof(float);
+    const float epsilon_1 = (float)how->epsilon_1;
+    if (rows > 0) {
+        TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_rows, opencl_line(outer * rows), A_GRADIENT,
+                          A_ADDRESS(r->out[1]), A_LONG(columns), A_FLOAT(epsilon_1)));
+        TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_columns, opencl_element_grid(outer * columns),
+                          A_GRADIENT, A_ADDRESS(r->out[2]), A_LONG(outer), A_LONG(rows),
+                          A_LONG(columns), A_FLOAT(epsilon_1)));
+        TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_means, opencl_line(outer), A_ADDRESS(r->out[1]),
+                          A_LONG(rows), A_ADDRESS(means)));
+        TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_velocities, opencl_element_grid(count),
+                          A_ADDRESS(r->out[1]), A_ADDRESS(r->out[2]), A_ADDRESS(means),
+                          A_ADDRESS(v), A_LONG(rows), A_LONG(columns), A_LONG(count), A_LONG(steps),
+                          steps > 0 ? A_STEP(STEP_ITERATION) : A_LONG(0)));
+    } else {
+        TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_vector, opencl_element_grid(count), A_GRADIENT,
+                          A_ADDRESS(v), A_LONG(count), A_FLOAT(epsilon_1)));
+    }
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_directions, opencl_line(groups), A_GRADIENT,
+                      A_ADDRESS(v), A_LONG(count), A_LONG(piece), A_ADDRESS(r->scratch)));
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_factored_rate, opencl_line(1), A_ADDRESS(r->scratch),
+                      A_LONG(groups), A_LONG(count), A_STEP(STEP_ALPHA),
+                      A_FLOAT((float)how->epsilon_2), A_FLOAT((float)how->clip_threshold),
+                      A_ADDRESS(rate)));
+    return OPENCL_LAUNCH(r->g, OPENCL_factored_step, opencl_element_grid(count), A_GRADIENT,
+                         A_ADDRESS(v), A_LONG(count), A_ADDRESS(rate));
+}
+
+static const gpu_kernel factored = {
+    .name = "factors", .prepare = prepare_factored, .enqueue = enqueue_factored};
+const gpu_kernel *const opencl_factored_update[] = {&factored, NULL};
+
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
 
 static cornu_status enqueue_accumulate(const gpu_op *r)
