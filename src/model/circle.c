@@ -9,7 +9,7 @@
 /* So much is taken from the logit of what is no pair: above the largest logit, and no infinity. */
 static const double NO_PAIR = 1e30;
 
-/* max(x scale + offset, 0) where the mask is not 0, else 0, times `slope` x + at_0. */
+/* gamma max(weight[0] x + weight[1], 0) (distance[0] x + distance[1]); 0 where the mask is 0. */
 static cornu_status logits(step_builder *b, tensor_ref x, tensor_ref mask, const double weight[2],
                            const double distance[2], double gamma, tensor_ref *y)
 {
