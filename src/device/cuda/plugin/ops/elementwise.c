@@ -210,17 +210,22 @@ static binary_steps steps_of(const gpu_binary *g)
     return s;
 }
 
+static cornu_status launch_binary(const gpu_op *r, const gpu_binary *g)
+{
+    binary_forward_params p = {.a = (const float *)g->a,
+                               .b = (const float *)g->b,
+                               .y = (float *)r->out[0],
+                               .count = g->count,
+                               .steps = steps_of(g),
+                               .kind = (int32_t)g->kind};
+    memcpy(p.size, g->s.size, sizeof p.size);
+    return cuda_launch(r->g, CUDA_binary_forward, cuda_element_grid(p.count), &p);
+}
+
 static cornu_status enqueue_binary(const gpu_op *r)
 {
     const gpu_binary g = gpu_binary_of(r);
-    binary_forward_params p = {.a = (const float *)g.a,
-                               .b = (const float *)g.b,
-                               .y = (float *)r->out[0],
-                               .count = g.count,
-                               .steps = steps_of(&g),
-                               .kind = (int32_t)g.kind};
-    memcpy(p.size, g.s.size, sizeof p.size);
-    return cuda_launch(r->g, CUDA_binary_forward, cuda_element_grid(p.count), &p);
+    return launch_binary(r, &g);
 }
 
 static cornu_status enqueue_binary_back(const gpu_op *r)
@@ -242,8 +247,34 @@ static cornu_status enqueue_binary_back(const gpu_op *r)
         cuda_line(gpu_blocks(g.count, g.wide ? 1 : ELEMENT_THREADS, 4096), ELEMENT_THREADS), &p);
 }
 
+/* The kernel of a convolution that a SLICE copies whole, or an INSERT writes: its output channels
+   come first on the device, and last in what the plan computes with. */
+static const tensor *copied_kernel(const gpu_op *r)
+{
+    const tensor *t = r->op->kind == OP_SLICE ? GPU_IN(r, 0) : GPU_OUT(r, 0);
+    return t->form == FORM_CONV_KERNEL ? t : NULL;
+}
+
+static cornu_status copy_kernel(const gpu_op *r, const tensor *t)
+{
+    static const int exchanged[2] = {1, 0};
+    const int64_t columns = t->shape.dim[t->shape.rank - 1], rows = t->count / columns;
+    const shape stored = {2, {columns, rows}}, plain = {2, {rows, columns}};
+    const bool reads = r->op->kind == OP_SLICE;
+    const gpu_binary g = {
+        .s = broadcast_transposed(reads ? &stored : &plain, exchanged, reads ? &plain : &stored),
+        .a = r->in[0],
+        .b = r->in[0],
+        .kind = BINARY_MAXIMUM,
+        .count = t->count,
+        .terms = 1};
+    return launch_binary(r, &g);
+}
+
 static cornu_status enqueue_runs(const gpu_op *r)
 {
+    if (copied_kernel(r))
+        return copy_kernel(r, copied_kernel(r));
     const gpu_slice g = gpu_slice_of(r);
     const cuda_function function = r->op->kind == OP_SLICE ? CUDA_slice
                                    : g.spreads             ? CUDA_spread
