@@ -172,17 +172,10 @@ static void calls_that_fail_while_kernels_are_compiled_are_a_line(void **state)
 }
 
 /* The binary cannot be asked for: nothing is kept, and training goes on. */
-/* With a driver that keeps nothing itself, cornu's own cache is used. */
-static void empty_cache_of_a_driver_without(void)
-{
-    faulty_empty_cache();
-    faulty_set("OPENCL_SHIM_SAYS_PLATFORM", "A driver without a cache");
-}
-
 static void binaries_that_the_driver_keeps_to_itself_cost_a_compilation(void **state)
 {
     (void)state;
-    empty_cache_of_a_driver_without();
+    faulty_empty_cache();
     faulty_set("OPENCL_SHIM_FAIL", "clGetProgramInfo:1+:CL_INVALID_PROGRAM");
     for (int i = 0; i < 2; i++) {
         program p = train();
@@ -197,7 +190,7 @@ static void a_run_that_is_killed_while_it_compiles_leaves_a_cache_that_serves(vo
 {
     enum { MOMENTS = 8 };
     (void)state;
-    empty_cache_of_a_driver_without();
+    faulty_empty_cache();
     for (int i = 0; i < MOMENTS; i++) {
         program p = program_start(ARGUMENTS("train", "net.yaml", "--data", "mnist", "--quiet",
                                             "--device", "opencl:0", "--epochs", "1"));
@@ -216,7 +209,7 @@ static void a_run_that_is_killed_while_it_compiles_leaves_a_cache_that_serves(vo
 static void two_that_compile_at_once_both_train(void **state)
 {
     (void)state;
-    empty_cache_of_a_driver_without();
+    faulty_empty_cache();
     const char *const arguments[] = {"train",    "net.yaml", "--data",   "mnist", "--quiet",
                                      "--device", "opencl:0", "--epochs", "1",     NULL};
     program p[2] = {program_start(arguments), program_start(arguments)};
@@ -233,7 +226,6 @@ static void without_a_cache_training_goes_on(void **state)
 {
     (void)state;
     static const char *const homes[] = {"/proc/nowhere", NULL};
-    faulty_set("OPENCL_SHIM_SAYS_PLATFORM", "A driver without a cache");
     faulty_set("HOME", NULL);
     for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
         faulty_set("XDG_CACHE_HOME", homes[i]);
@@ -241,7 +233,7 @@ static void without_a_cache_training_goes_on(void **state)
         program_must_succeed(&p);
         program_free(&p);
     }
-    empty_cache_of_a_driver_without();
+    faulty_empty_cache();
     scratch_write(strrchr(getenv("XDG_CACHE_HOME"), '/') + 1, "", 0); /* a file in its place */
     program p = train();
     program_must_succeed(&p);

@@ -24,6 +24,9 @@
 #define WAITS cl_uint count, const cl_event *wait, cl_event *event
 
 STATUS(clGetPlatformIDs, (cl_uint most, cl_platform_id *out, cl_uint *found), (most, out, found))
+STATUS(clGetPlatformInfo,
+       (cl_platform_id of, cl_platform_info what, size_t size, void *value, size_t *needs),
+       (of, what, size, value, needs))
 STATUS(clGetDeviceIDs,
        (cl_platform_id of, cl_device_type type, cl_uint most, cl_device_id *out, cl_uint *found),
        (of, type, most, out, found))
@@ -92,19 +95,6 @@ cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context context, cl_device_
     if (queue)
         shim_add_queue(queue);
     return queue;
-}
-
-cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size,
-                                     void *value, size_t *needs)
-{
-    const char *says = getenv("OPENCL_SHIM_SAYS_PLATFORM");
-    cl_int failed = shim_enter("clGetPlatformInfo");
-    if (failed != CL_SUCCESS)
-        return failed;
-    failed = shim_real()->clGetPlatformInfo(platform, what, size, value, needs);
-    if (says && value && what == CL_PLATFORM_NAME && strlen(says) < size)
-        memcpy(value, says, strlen(says) + 1);
-    return failed;
 }
 
 cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size,

@@ -84,8 +84,7 @@ static cornu_status read_attributes(opencl *d)
     cl_device_type type = 0;
     cl_ulong local = 0;
     cl_uint units = 0;
-    char extensions[8192] = "", platform[128] = "";
-    TRY(CL(d, clGetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL)));
+    char extensions[8192] = "";
     TRY(CL(d, clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL)));
     TRY(CL(d, clGetDeviceInfo(d->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local, NULL)));
     TRY(CL(d, clGetDeviceInfo(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL)));
@@ -96,9 +95,6 @@ static cornu_status read_attributes(opencl *d)
     d->is_cpu = (type & CL_DEVICE_TYPE_CPU) && !(type & CL_DEVICE_TYPE_GPU);
     d->local_bytes = (size_t)local;
     d->compute_units = (int)units;
-    /* PoCL compiles a kernel when it is launched, and keeps it; if asked for a program's binary, it
-       compiles all kernels of the program, most of which no model uses, for minutes. */
-    d->driver_caches = strcmp(platform, "Portable Computing Language") == 0;
     d->has_double = strstr(extensions, "cl_khr_fp64") != NULL;
     return CORNU_OK;
 }

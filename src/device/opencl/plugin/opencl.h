@@ -57,7 +57,6 @@ typedef struct opencl {
     char notice[512];    /* a problem that variant.c found; or "" */
     bool has_double;     /* cl_khr_fp64 */
     bool is_cpu;
-    bool driver_caches; /* the driver itself keeps what it has compiled */
     size_t group_most;  /* work-items of a work-group */
     size_t local_bytes; /* local memory of a work-group */
     int compute_units;

@@ -171,8 +171,7 @@ static cornu_status compile(const opencl *d, const opencl_cache_key *key, cl_pro
         (void)d->lib->clReleaseProgram(program);
         return status;
     }
-    if (!d->driver_caches)
-        keep(d, program, key);
+    keep(d, program, key);
     *out = program;
     return CORNU_OK;
 }
@@ -192,8 +191,7 @@ cornu_status opencl_program_of(opencl *d, opencl_unit unit, cl_program *out)
     TRY_GOTO(opencl_device_text(d, &driver));
     opencl_signals_keep(&signals);
     const opencl_cache_key key = {unit_names[unit], opencl_sources[unit], options, driver};
-    if (!d->driver_caches)
-        d->units[unit] = from_cache(d, &key);
+    d->units[unit] = from_cache(d, &key);
     if (!d->units[unit])
         status = compile(d, &key, &d->units[unit]);
     opencl_signals_restore(&signals);
