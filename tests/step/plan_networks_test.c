@@ -16,15 +16,6 @@
 
 #define COMPILE "\ncompile: {optimizer: sgd, loss: mean_squared_error}"
 
-static plan *build(const cornu_model *model, plan_mode mode, int64_t batch)
-{
-    plan_options options = {.mode = mode, .batch = batch};
-    plan *p = NULL;
-    if (plan_build(model, &options, &p) != CORNU_OK)
-        fail_msg("%s", cornu_last_error());
-    return p;
-}
-
 /* ---- networks that branch ---------------------------------------------------------------- */
 
 /* Three layers read a; their gradients with updates stay together, as groups. */
@@ -35,7 +26,7 @@ static void the_gradient_of_a_tensor_is_the_sum_over_its_readers(void **state)
         net_model("model: {input: [5], layers: [{Dense: {units: 4, name: a}}, "
                   "{Dense: {units: 3, name: b}}, {Dense: {units: 3, name: c, inputs: a}}, "
                   "{Dense: {units: 3, name: d, inputs: a}}, {Add: {inputs: [b, c, d]}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 4);
+    plan *p = net_plan(model, PLAN_TRAIN, 4);
     int at, sums = 0, groups = 0;
     assert_int_equal(net_count(p, OP_ADD, &at), 2 + 2);
     for (int i = 0; i < p->op_count; i++) {
@@ -171,7 +162,7 @@ static void what_is_added_to_a_lent_gradient_gets_memory_of_its_own(void **state
     cornu_model *model = net_model(
         "model: {input: [4], layers: [{Dense: {units: 4, activation: tanh, name: a}}, "
         "{Dense: {units: 4, name: b}}, {Add: {inputs: [a, b]}}, {Dense: {units: 2}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 3);
+    plan *p = net_plan(model, PLAN_TRAIN, 3);
     int first, forward = -1;
     assert_int_equal(net_count(p, OP_ADD, &forward), 2);
     for (int i = forward + 1; i < p->op_count; i++) {
@@ -195,7 +186,7 @@ static void tensors_have_names_of_their_own(void **state)
         "model: {input: [4], layers: [{Dense: {units: 4, name: a}}, {Dense: {units: 4, name: b}}, "
         "{Average: {inputs: [a, b, input_layer]}}, "
         "{Multiply: {inputs: [average, a, average]}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 3);
+    plan *p = net_plan(model, PLAN_TRAIN, 3);
     for (int i = 0; i < p->tensor_count; i++)
         for (int k = 0; k < i; k++)
             assert_string_not_equal(p->tensors[i].name, p->tensors[k].name);
@@ -214,7 +205,7 @@ static void a_layer_of_many_inputs_has_names_for_all_its_tensors(void **state)
         text_add(&recipe, "%sa", i ? ", " : "");
     text_add(&recipe, "]}}]}");
     cornu_model *model = net_model(recipe.data);
-    plan *p = build(model, PLAN_PREDICT, 3);
+    plan *p = net_plan(model, PLAN_PREDICT, 3);
     int at;
     assert_int_equal(net_count(p, OP_ADD, &at), INPUTS - 1);
     assert_string_equal(p->tensors[p->ops[at].out[0]].name, "add/add");
@@ -240,7 +231,7 @@ static void several_inputs_and_targets_are_parts_of_the_rows_of_samples(void **s
 {
     (void)state;
     cornu_model *model = net_model(TOWERS);
-    plan *p = build(model, PLAN_TRAIN, 3);
+    plan *p = net_plan(model, PLAN_TRAIN, 3);
     int at;
     assert_int_equal(p->tensors[p->input].count, 3 * (4 + 6));
     assert_int_equal(p->tensors[p->target].count, 3 * (1 + 1));
@@ -249,7 +240,7 @@ static void several_inputs_and_targets_are_parts_of_the_rows_of_samples(void **s
     assert_int_equal(p->ops[at + 1].a.slice.begin, 4);
     assert_int_equal(p->output, NO_TENSOR);
     plan_free(p);
-    p = build(model, PLAN_PREDICT, 3);
+    p = net_plan(model, PLAN_PREDICT, 3);
     assert_int_equal(p->tensors[p->output].count, 3 * (5 + 1));
     assert_int_equal(net_count(p, OP_LOSS, &at), 0);
     plan_free(p);
@@ -279,7 +270,7 @@ static void an_output_without_a_loss_is_not_trained(void **state)
                  "outputs: [b, a, c]}\ncompile: {optimizer: sgd, %s}",
                  compiles[i]);
         cornu_model *model = net_model(yaml);
-        plan *p = build(model, PLAN_TRAIN, 2);
+        plan *p = net_plan(model, PLAN_TRAIN, 2);
         assert_int_equal(p->tensors[p->target].count, 2 * (3 + 2 + 2 * i));
         assert_int_equal(net_count(p, OP_LOSS, &at), 2);
         assert_false(p->ops[at].a.loss.further);
@@ -288,7 +279,7 @@ static void an_output_without_a_loss_is_not_trained(void **state)
         assert_false(computes(p, OP_UPDATE, "b/kernel"));
         assert_true(computes(p, OP_UPDATE, "c/kernel"));
         plan_free(p);
-        p = build(model, PLAN_EVALUATE, 2);
+        p = net_plan(model, PLAN_EVALUATE, 2);
         assert_true(computes(p, OP_DENSE_FORWARD, "b"));
         plan_free(p);
         cornu_model_close(model);
@@ -328,7 +319,7 @@ static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
 {
     (void)state;
     cornu_model *model = net_model(TOWERS);
-    plan *p = build(model, PLAN_TRAIN, 3);
+    plan *p = net_plan(model, PLAN_TRAIN, 3);
     int at, metric;
     assert_int_equal(net_count(p, OP_LOSS, &at), 2);
     assert_true(p->ops[at].a.loss.term && !p->ops[at].a.loss.further);
@@ -342,7 +333,7 @@ static void each_output_has_a_loss_that_is_a_part_of_the_steps(void **state)
     plan_free(p);
     cornu_model_close(model);
     model = net_model("model: {input: [7], layers: [{Dense: {units: 5}}]}" COMPILE);
-    p = build(model, PLAN_TRAIN, 3);
+    p = net_plan(model, PLAN_TRAIN, 3);
     assert_int_equal(net_count(p, OP_LOSS, &at), 1);
     assert_false(p->ops[at].a.loss.term);
     plan_free(p);
@@ -364,7 +355,7 @@ static void what_no_output_depends_on_is_left_out(void **state)
     cornu_model *model = net_model(ENCODER COMPILE);
     int at;
     for (int mode = PLAN_EVALUATE; mode <= PLAN_PREDICT; mode++) {
-        plan *p = build(model, (plan_mode)mode, 2);
+        plan *p = net_plan(model, (plan_mode)mode, 2);
         assert_int_equal(net_count(p, OP_DENSE_FORWARD, &at), 3);
         assert_int_equal(net_count(p, OP_SLICE, &at), 1);
         plan_free(p);
@@ -377,7 +368,7 @@ static void a_batch_norm_that_nothing_reads_keeps_its_statistics(void **state)
 {
     (void)state;
     cornu_model *model = net_model(ENCODER COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 2), *half = NULL;
+    plan *p = net_plan(model, PLAN_TRAIN, 2), *half = NULL;
     int at;
     assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, &at), 1);
     assert_int_equal(net_count(p, OP_DENSE_FORWARD, &at), 4);
@@ -420,7 +411,7 @@ static void outputs_may_be_the_same_tensor(void **state)
             text_add(&recipe, ", {Activation: {activation: linear, name: l%d, inputs: a}}", i);
         text_add(&recipe, "], outputs: [l0, l1, l2, l3]}" COMPILE);
         cornu_model *model = net_model(recipe.data);
-        plan *p = build(model, PLAN_TRAIN, 3);
+        plan *p = net_plan(model, PLAN_TRAIN, 3);
         assert_int_equal(net_count(p, OP_LOSS, &at), 4);
         assert_int_equal(net_count(p, OP_ADD, &at), 3);
         for (int i = 0; i < 3; i++)

@@ -13,15 +13,6 @@
 
 #define COMPILE "\ncompile: {optimizer: sgd, loss: mean_squared_error}"
 
-static plan *build(const cornu_model *model, plan_mode mode, int64_t batch)
-{
-    plan_options options = {.mode = mode, .batch = batch};
-    plan *p = NULL;
-    if (plan_build(model, &options, &p) != CORNU_OK)
-        fail_msg("%s", cornu_last_error());
-    return p;
-}
-
 /* ---- costs ------------------------------------------------------------------------------- */
 
 static void flops_and_bytes_of_a_dense_layer_are_those_by_hand(void **state)
@@ -29,7 +20,7 @@ static void flops_and_bytes_of_a_dense_layer_are_those_by_hand(void **state)
     (void)state;
     cornu_model *model = net_model(
         "model: {input: [7], layers: [{Dense: {units: 5}}, {Dense: {units: 3}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 4);
+    plan *p = net_plan(model, PLAN_TRAIN, 4);
     int at;
     assert_int_equal(net_count(p, OP_DENSE_FORWARD, &at), 2);
     assert_true(p->ops[at].flops == 2.0 * 4 * 7 * 5);
@@ -54,7 +45,7 @@ static void flops_of_a_convolution_are_those_by_hand(void **state)
         net_model("model: {input: [9, 8, 4], layers: [{Conv2D: {filters: 6, kernel_size: [3, 2], "
                   "groups: 2}}, "
                   "{Conv2D: {filters: 5, kernel_size: 3, strides: 2, padding: same}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 3);
+    plan *p = net_plan(model, PLAN_TRAIN, 3);
     int at;
     net_count(p, OP_CONV2D_FORWARD, &at); /* 7 x 7 positions, 3 x 2 taps, 2 of 4 channels */
     assert_true(p->ops[at].flops == 2.0 * 3 * 7 * 7 * 6 * 3 * 2 * 2);
@@ -71,7 +62,7 @@ static void operations_run_as_one_do_not_move_what_they_hand_on(void **state)
     (void)state;
     cornu_model *model = net_model(
         "model: {input: [7], layers: [{Dense: {units: 5}}, {Dense: {units: 3}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 4);
+    plan *p = net_plan(model, PLAN_TRAIN, 4);
     int at = p->op_count - 3; /* of the first layer: dW and db, update of W, update of b */
     double flops, bytes;
     assert_int_equal(p->ops[at].kind, OP_DENSE_BACKWARD_WEIGHTS);
@@ -94,7 +85,7 @@ static void a_required_gradient_is_there_also_where_nobody_reads_it(void **state
     (void)state;
     cornu_model *model =
         net_model("model: {input: [6], layers: [BatchNormalization, {Dense: {units: 3}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 2);
+    plan *p = net_plan(model, PLAN_TRAIN, 2);
     int at;
     assert_int_equal(net_count(p, OP_BATCH_NORM_BACKWARD, &at), 1);
     assert_int_not_equal(p->ops[at].out[0], NO_TENSOR);
@@ -111,7 +102,7 @@ static void the_gradient_of_the_first_layers_input_is_never_computed(void **stat
         net_model("model: {input: [8, 8, 1], layers: [{Rescaling: {scale: 0.5}}, {ZeroPadding2D: "
                   "{padding: 1}}, "
                   "{Conv2D: {filters: 2, kernel_size: 3}}, Flatten, {Dense: {units: 3}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 2);
+    plan *p = net_plan(model, PLAN_TRAIN, 2);
     assert_int_equal(net_count(p, OP_CONV2D_BACKWARD_WEIGHTS, NULL), 1);
     assert_int_equal(net_count(p, OP_CONV2D_BACKWARD_DATA, NULL), 0);
     assert_int_equal(net_count(p, OP_DENSE_BACKWARD_DATA, NULL), 1);
@@ -133,7 +124,7 @@ static void nothing_runs_backward_below_the_lowest_trainable_layer(void **state)
                   "{Dense: {units: 4, activation: relu, name: lowest}}, "
                   "{BatchNormalization: {trainable: false}}, {Dense: {units: 3, trainable: "
                   "false}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 2);
+    plan *p = net_plan(model, PLAN_TRAIN, 2);
     int loss;
     assert_int_equal(net_count(p, OP_LOSS, &loss), 1);
     assert_int_equal(net_count(p, OP_UPDATE, NULL), 2);
@@ -182,7 +173,7 @@ static void evaluation_has_no_dropout_and_takes_moving_statistics(void **state)
                   "{Dense: {units: 3}}]}" COMPILE);
     static const plan_mode modes[] = {PLAN_EVALUATE, PLAN_PREDICT};
     for (int i = 0; i < 2; i++) {
-        plan *p = build(model, modes[i], 2);
+        plan *p = net_plan(model, modes[i], 2);
         assert_int_equal(net_count(p, OP_DROPOUT, NULL), 0);
         assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, NULL), 0);
         assert_int_equal(net_count(p, OP_BATCH_NORM_INFERENCE, NULL), 1);
@@ -191,7 +182,7 @@ static void evaluation_has_no_dropout_and_takes_moving_statistics(void **state)
         assert_int_equal(p->target == NO_TENSOR, modes[i] == PLAN_PREDICT);
         plan_free(p);
     }
-    plan *p = build(model, PLAN_TRAIN, 2);
+    plan *p = net_plan(model, PLAN_TRAIN, 2);
     assert_int_equal(net_count(p, OP_DROPOUT, NULL), 2);
     assert_int_equal(net_count(p, OP_BATCH_NORM_FORWARD, NULL), 1);
     assert_int_equal(net_count(p, OP_UPDATE, NULL), 4);
@@ -228,7 +219,7 @@ static void layers_within_a_layer_have_masks_of_their_own(void **state)
         net_model("model: {input: [3, 2], layers: [{Bidirectional: {layer: {RNN: {cell: "
                   "{StackedRNNCells: {cells: [{GRUCell: {units: 2, dropout: 0.5}}, {LSTMCell: "
                   "{units: 2, dropout: 0.5}}]}}}}}}]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 4);
+    plan *p = net_plan(model, PLAN_TRAIN, 4);
     uint32_t streams[8];
     int count = 0;
     for (int i = 0; i < p->op_count; i++)
@@ -305,7 +296,7 @@ static void activations_that_their_output_determines_are_folded(void **state)
 {
     (void)state;
     cornu_model *model = net_model(folds);
-    plan *p = build(model, PLAN_TRAIN, 2);
+    plan *p = net_plan(model, PLAN_TRAIN, 2);
     assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 2); /* gelu, softmax */
     assert_int_equal(net_count(p, OP_ACTIVATION_BACKWARD, NULL), 6);
     int at;
@@ -313,7 +304,7 @@ static void activations_that_their_output_determines_are_folded(void **state)
     assert_int_equal(p->ops[at].a.conv.act.kind, ACTIVATION_RELU);
     assert_string_equal(p->tensors[p->ops[at].out[0]].name, "conv2d/output");
     plan_free(p);
-    p = build(model, PLAN_PREDICT, 2);
+    p = net_plan(model, PLAN_PREDICT, 2);
     assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 2);
     plan_free(p);
     cornu_model_close(model);
@@ -325,7 +316,7 @@ static void functions_are_not_folded(void **state)
     (void)state;
     cornu_model *model =
         net_model("model: {input: [6], layers: [{Dense: {units: 8}}, Exp]}" COMPILE);
-    plan *p = build(model, PLAN_TRAIN, 2);
+    plan *p = net_plan(model, PLAN_TRAIN, 2);
     assert_int_equal(net_count(p, OP_ACTIVATION_FORWARD, NULL), 1);
     plan_free(p);
     cornu_model_close(model);
@@ -387,7 +378,7 @@ static bool reads_logits(const char *layers, const char *loss, plan_mode mode)
              "compile: {optimizer: sgd, loss: %s, metrics: [accuracy]}",
              layers, loss);
     cornu_model *model = net_model(yaml);
-    plan *p = build(model, mode, 2);
+    plan *p = net_plan(model, mode, 2);
     int loss_at, metric_at;
     assert_int_equal(net_count(p, OP_LOSS, &loss_at), 1);
     assert_int_equal(net_count(p, OP_METRIC, &metric_at), 1);
@@ -509,7 +500,7 @@ static void a_traced_loss_reads_the_target_of_its_output(void **state)
                   "[a, b]}\ncompile: {optimizer: sgd, loss: {a: mse, b: "
                   "{class_name: f, traced: {model: {name: f, "
                   "inputs: {t: [3], p: [3]}, layers: [{Subtract: {inputs: [t, p]}}, Square]}}}}}");
-    plan *p = build(model, PLAN_TRAIN, 4);
+    plan *p = net_plan(model, PLAN_TRAIN, 4);
     int square, at = -1;
     assert_int_equal(net_count(p, OP_LOSS, &square), 2);
     for (int i = 0; i < square; i++)
@@ -519,7 +510,7 @@ static void a_traced_loss_reads_the_target_of_its_output(void **state)
     assert_int_equal(p->ops[at].a.slice.begin, 2);
     assert_int_equal(p->tensors[p->ops[at].out[0]].shape.dim[1], 3);
     plan_free(p);
-    p = build(model, PLAN_PREDICT, 4);
+    p = net_plan(model, PLAN_PREDICT, 4);
     assert_int_equal(net_count(p, OP_BINARY_FORWARD, &at), 0);
     plan_free(p);
     cornu_model_close(model);
@@ -560,7 +551,7 @@ static void a_model_without_a_loss_predicts_but_does_not_train(void **state)
     plan *p = NULL;
     assert_int_equal(plan_build(model, &options, &p), CORNU_INVALID);
     assert_non_null(strstr(cornu_last_error(), "compile"));
-    plan_free(build(model, PLAN_PREDICT, 1));
+    plan_free(net_plan(model, PLAN_PREDICT, 1));
     cornu_model_close(model);
 }
 

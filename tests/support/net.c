@@ -305,6 +305,15 @@ double net_difference(const float *a, const float *b, int64_t count)
     return difference / largest;
 }
 
+plan *net_plan(const cornu_model *model, plan_mode mode, int64_t batch)
+{
+    plan_options options = {.mode = mode, .batch = batch};
+    plan *p = NULL;
+    if (plan_build(model, &options, &p) != CORNU_OK)
+        fail_msg("%s", cornu_last_error());
+    return p;
+}
+
 int net_count(const plan *p, op_kind kind, int *first)
 {
     int count = 0, at = -1;

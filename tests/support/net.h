@@ -18,6 +18,9 @@ cornu_model *net_layer(const layer_kind *kind, const char *sample);
 /* Has the sample a recurrence, in the layer or in one within it? */
 bool net_is_recurrent(const layer_kind *kind, const char *sample);
 
+/* A model's plan. Free with plan_free. */
+plan *net_plan(const cornu_model *model, plan_mode mode, int64_t batch);
+
 typedef struct net {
     cornu_model *model; /* the caller owns it */
     device *device;
