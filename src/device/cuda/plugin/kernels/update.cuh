@@ -154,6 +154,35 @@ extern "C" __global__ void cornu_average(average_params p)
     }
 }
 
+/* ---- sums of squares of a weight and of its directions ---------------------------------------- */
+
+/* partials [2][blocks]: a block writes its sums. */
+static __device__ inline void write_squares(sum2 weights, sum2 directions, sum2 *partials,
+                                            int64_t blocks, sum2 *shared)
+{
+    weights = block_sum(sum2_settled(weights), shared);
+    __syncthreads();
+    directions = block_sum(sum2_settled(directions), shared);
+    if (threadIdx.x == 0) {
+        partials[blockIdx.x] = weights;
+        partials[blocks + blockIdx.x] = directions;
+    }
+}
+
+/* The sums of all blocks, in thread 0. */
+static __device__ inline void read_squares(const sum2 *partials, int64_t blocks, sum2 *shared,
+                                           sum2 *weights, sum2 *directions)
+{
+    sum2 w = sum2_of(0), d = sum2_of(0);
+    for (int64_t i = threadIdx.x; i < blocks; i += blockDim.x) {
+        w = sum2_add(w, partials[i]);
+        d = sum2_add(d, partials[blocks + i]);
+    }
+    *weights = block_sum(w, shared);
+    __syncthreads();
+    *directions = block_sum(d, shared);
+}
+
 /* ---- Lamb's step ---------------------------------------------------------------------------- */
 
 static __device__ inline float direction_of(const layerwise_params &p, const cuda_step *s, int64_t i)
@@ -173,13 +202,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
         weights = sum2_plus(weights, p.w[i] * p.w[i]);
         directions = sum2_plus(directions, u * u);
     }
-    weights = block_sum(sum2_settled(weights), shared);
-    __syncthreads();
-    directions = block_sum(sum2_settled(directions), shared);
-    if (threadIdx.x == 0) {
-        p.partials[blockIdx.x] = weights;
-        p.partials[p.blocks + blockIdx.x] = directions;
-    }
+    write_squares(weights, directions, p.partials, p.blocks, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS) cornu_layerwise(layerwise_params p)
@@ -189,14 +212,8 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS) cornu_layerwise(lay
     const cuda_step *s = this_step(&p.clock);
     if (p.steps > 1 && s->iteration % p.steps != p.steps - 1)
         return;
-    sum2 weights = sum2_of(0), directions = sum2_of(0);
-    for (int64_t i = threadIdx.x; i < p.blocks; i += blockDim.x) {
-        weights = sum2_add(weights, p.partials[i]);
-        directions = sum2_add(directions, p.partials[p.blocks + i]);
-    }
-    weights = block_sum(weights, shared);
-    __syncthreads();
-    directions = block_sum(directions, shared);
+    sum2 weights, directions;
+    read_squares(p.partials, p.blocks, shared, &weights, &directions);
     if (threadIdx.x == 0)
         rate = rule_layerwise_ratio(sqrtf(sum2_value(weights)), sqrtf(sum2_value(directions))) *
                s->learning_rate;
@@ -312,13 +329,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
         weights = sum2_plus(weights, w * w);
         directions = sum2_plus(directions, u * u);
     }
-    weights = block_sum(sum2_settled(weights), shared);
-    __syncthreads();
-    directions = block_sum(sum2_settled(directions), shared);
-    if (threadIdx.x == 0) {
-        p.partials[blockIdx.x] = weights;
-        p.partials[p.blocks + blockIdx.x] = directions;
-    }
+    write_squares(weights, directions, p.partials, p.blocks, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
@@ -329,14 +340,8 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     if (!is_its_step(p))
         return;
     const optimizer_constants c = constants_of(p.update, p.square);
-    sum2 weights = sum2_of(0), directions = sum2_of(0);
-    for (int64_t i = threadIdx.x; i < p.blocks; i += blockDim.x) {
-        weights = sum2_add(weights, p.partials[i]);
-        directions = sum2_add(directions, p.partials[p.blocks + i]);
-    }
-    weights = block_sum(weights, shared);
-    __syncthreads();
-    directions = block_sum(directions, shared);
+    sum2 weights, directions;
+    read_squares(p.partials, p.blocks, shared, &weights, &directions);
     if (threadIdx.x == 0)
         rate = rule_factored_rate(c.factors.alpha, p.epsilon_2,
                                   sqrtf(sum2_value(weights) / (float)p.count),
