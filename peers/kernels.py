@@ -4,7 +4,7 @@
 usage: peers/kernels.py [--cornu PROGRAM] [--rounds N] [--isa avx512,avx2,base] [CASE…]
 
 Of each layer alone, batch 32, images with the channels last: cornu's times are those of `explain --run`, PyTorch's those of
-the module and of autograd's gradients of its input and weights. Both have all cores, in turns; the least of the rounds counts.
+the module and of autograd's gradients of its input and weights. Both have all cores, in turns; the minimum of the rounds counts.
 "of limit" is the share of the machine's measured roofline (of its widest vectors) that cornu reaches.
 """
 import argparse

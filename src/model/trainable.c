@@ -9,7 +9,7 @@
 
 /* ---- slots ------------------------------------------------------------------------------ */
 
-/* Of a slot without an axis; a vector's is a number. */
+/* The shape of a slot that lacks an axis; a vector's slot is a number. */
 static shape shape_without(const shape *s, int axis)
 {
     shape out = {0};

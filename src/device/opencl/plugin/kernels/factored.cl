@@ -11,7 +11,7 @@
 #include "device/rules/factored.h"
 #include "device/rules/optimizers.h"
 
-/* What every pass reads; steps: of an update. */
+/* Every pass reads these; steps: of an update. */
 #define GRADIENT                                                                               \
     OUT(float, w), IN(float, g), IN(float, squares), const int square_first,                   \
         const int square_count, const float norm_most, const float clip_value,                 \
