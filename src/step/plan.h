@@ -250,11 +250,13 @@ typedef enum group_role {
     ROLE_UPDATE_BIAS,
     ROLE_NORM,
     ROLE_ADD,
+    ROLE_VALUES, /* ATTENTION: the last product */
+    ROLE_SCALE,
     ROLE_COUNT
 } group_role;
 
 /* Operations of a group. */
-enum { GROUP_OPS_MAX = 5 };
+enum { GROUP_OPS_MAX = 6 };
 
 typedef struct op_group {
     group_kind kind;

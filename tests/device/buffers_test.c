@@ -61,6 +61,15 @@ static const struct {
      SAME(33) NORM("n0", "false") "{ReLU: {name: a0}}, " SAME(33) NORM("n1", "false")
          SUM("s1", "a0, n1") "ReLU, " FLAT,
      3},
+    {"7, 12",
+     DENSE(10,
+           linear) ", {MultiHeadAttention: {num_heads: 2, key_dim: 9, inputs: [dense, dense]}}, "
+                   "{Attention: {inputs: [multi_head_attention, dense]}}, " FLAT,
+     3},
+    {"130, 6",
+     DENSE(5, linear) ", {MultiHeadAttention: {num_heads: 2, key_dim: 20, inputs: [dense, "
+                      "dense]}}, " FLAT,
+     2}, /* more rows than a block's */
 };
 enum { NETS = sizeof nets / sizeof *nets };
 static const char *const optimizers[] = {"adam", "{sgd: {clipnorm: 0.1}}"};

@@ -16,6 +16,7 @@
     "\ncompile: {optimizer: {sgd: {clipnorm: 1}}, loss: categorical_crossentropy, metrics: " \
     "[accuracy]}"
 #define IMAGE "model: {input: [12, 12, 2], layers: ["
+#define ROWS "model: {input: [6, 4], layers: [{Dense: {units: 5}}, "
 #define CONV(more) "{Conv2D: {filters: 4, kernel_size: 3" more "}}, "
 #define POOL "{MaxPooling2D: {pool_size: 2}}, "
 #define FLAT "Flatten, "
@@ -123,6 +124,21 @@ static void groups_are_found_where_their_operations_stand(void **state)
         {IMAGE CONV(", activation: relu") SAME
          "{Add: {inputs: [conv2d, conv2d_1]}}, " FLAT LAST COMPILE,
          GROUP_ACTIVATION_BACKWARD, "add activation_backward"},
+        {ROWS "{MultiHeadAttention: {num_heads: 2, key_dim: 3, inputs: [dense, dense]}}, " FLAT LAST
+             COMPILE,
+         GROUP_ATTENTION, "scale matmul activation_forward matmul"},
+        {ROWS "{MultiHeadAttention: {num_heads: 2, key_dim: 3, inputs: [dense, dense]}}, " FLAT LAST
+             COMPILE,
+         GROUP_ATTENTION_BACKWARD, "matmul matmul activation_backward matmul matmul scale"},
+        {ROWS "{Attention: {inputs: [dense, dense]}}, " FLAT LAST COMPILE, GROUP_ATTENTION,
+         "matmul activation_forward matmul"},
+        {ROWS "{Attention: {inputs: [dense, dense]}}, " FLAT LAST COMPILE, GROUP_ATTENTION_BACKWARD,
+         "matmul matmul activation_backward matmul matmul"},
+        /* dropout between the softmax and the values */
+        {ROWS "{Attention: {dropout: 0.5, inputs: [dense, dense]}}, " FLAT LAST COMPILE,
+         GROUP_ATTENTION, ""},
+        {ROWS "{Attention: {dropout: 0.5, inputs: [dense, dense]}}, " FLAT LAST COMPILE,
+         GROUP_ATTENTION_BACKWARD, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const op_group *g;

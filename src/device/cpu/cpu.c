@@ -28,7 +28,8 @@ KERNELS(max_pool_backward, &cpu_conv_first_pool_backward, &cpu_winograd_pool_bac
 KERNELS(average_pool_forward, &cpu_average_pool_forward);
 KERNELS(average_pool_backward, &cpu_average_pool_backward);
 KERNELS(activation_forward, &cpu_softmax_head, &cpu_softmax_forward, &cpu_activation_forward);
-KERNELS(activation_backward, &cpu_conv_first_relu_backward, &cpu_activation_backward);
+KERNELS(activation_backward, &cpu_conv_first_relu_backward, &cpu_softmax_backward,
+        &cpu_activation_backward);
 KERNELS(dropout, &cpu_dropout);
 KERNELS(draw, &cpu_draw);
 KERNELS(resample_forward, &cpu_resample_forward);
@@ -40,13 +41,13 @@ KERNELS(batch_norm_inference, &cpu_batch_norm_inference_residual, &cpu_batch_nor
 KERNELS(batch_norm_backward, &cpu_batch_norm_backward);
 KERNELS(layer_norm_forward, &cpu_layer_norm_forward);
 KERNELS(layer_norm_backward, &cpu_layer_norm_backward);
-KERNELS(scale, &cpu_scale);
+KERNELS(scale, &cpu_attention, &cpu_scale);
 KERNELS(add, &cpu_add_activation, &cpu_add_activation_backward, &cpu_add);
 KERNELS(binary_forward, &cpu_binary_forward);
 KERNELS(binary_backward, &cpu_binary_backward);
 KERNELS(slice, &cpu_unpack, &cpu_slice);
 KERNELS(insert, &cpu_pack, &cpu_insert);
-KERNELS(matmul, &cpu_matmul);
+KERNELS(matmul, &cpu_attention, &cpu_attention_backward, &cpu_matmul);
 KERNELS(transpose, &cpu_transpose);
 KERNELS(embedding_forward, &cpu_embedding_forward);
 KERNELS(embedding_backward, &cpu_embedding_backward);

@@ -111,12 +111,12 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_batch_norm_inference, cpu_batch_norm_inference_residual, cpu_batch_norm_backward,
     cpu_layer_norm_forward, cpu_layer_norm_backward, cpu_scale, cpu_add, cpu_add_activation,
     cpu_add_activation_backward, cpu_binary_forward, cpu_binary_backward, cpu_slice, cpu_insert,
-    cpu_unpack, cpu_pack, cpu_matmul, cpu_transpose, cpu_pad, cpu_crop, cpu_softmax_head,
-    cpu_softmax_loss, cpu_softmax_forward, cpu_loss, cpu_metric, cpu_penalty, cpu_square_sum,
-    cpu_penalized_square_sum, cpu_update, cpu_draw, cpu_resample_forward, cpu_resample_backward,
-    cpu_embedding_forward, cpu_embedding_backward, cpu_recurrent_forward, cpu_recurrent_backward,
-    cpu_tally, cpu_constrain, cpu_accumulate, cpu_average, cpu_layerwise, cpu_recolor,
-    cpu_factored_update;
+    cpu_unpack, cpu_pack, cpu_matmul, cpu_attention, cpu_attention_backward, cpu_transpose, cpu_pad,
+    cpu_crop, cpu_softmax_head, cpu_softmax_loss, cpu_softmax_forward, cpu_softmax_backward,
+    cpu_loss, cpu_metric, cpu_penalty, cpu_square_sum, cpu_penalized_square_sum, cpu_update,
+    cpu_draw, cpu_resample_forward, cpu_resample_backward, cpu_embedding_forward,
+    cpu_embedding_backward, cpu_recurrent_forward, cpu_recurrent_backward, cpu_tally, cpu_constrain,
+    cpu_accumulate, cpu_average, cpu_layerwise, cpu_recolor, cpu_factored_update;
 
 /* ---- limits (limits.c) ------------------------------------------------------------------- */
 

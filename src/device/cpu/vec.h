@@ -166,7 +166,7 @@ VEC_INLINE vec vec_exp_series(vec x, vec *power)
 {
     typedef uint32_t bits __attribute__((vector_size(VEC_BYTES)));
     const float to_integer = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    x = vec_select(x < -87.0f, vec_all(-87.0f), x);
+    x = vec_max(vec_all(-87.0f), x);
     vec shifted = x * 1.44269504f + to_integer, n = shifted - to_integer;
     vec r = x - n * 0.693359375f - n * -2.12194440e-4f;
     vec series = r * (1.0f / 5040) + 1.0f / 720;

@@ -176,6 +176,52 @@ static bool find_residual(const plan *p, op_group *g)
     return g->count > 0;
 }
 
+/* Is operation `i` a product of `t`, as its first or second factor? */
+static bool multiplies(const plan *p, int i, tensor_ref t)
+{
+    return reads(p, i, OP_MATMUL, 0, t) || reads(p, i, OP_MATMUL, 1, t);
+}
+
+static bool is_softmax(const op *o)
+{
+    return o->a.act.kind == ACTIVATION_SOFTMAX;
+}
+
+static bool find_attention(const plan *p, op_group *g)
+{
+    int i = g->first;
+    if (p->ops[i].kind == OP_SCALE && multiplies(p, i + 1, p->ops[i].out[0]))
+        i++;
+    const tensor_ref scores = p->ops[i].out[0];
+    if (p->ops[i].kind != OP_MATMUL || !reads(p, i + 1, OP_ACTIVATION_FORWARD, 0, scores) ||
+        !is_softmax(&p->ops[i + 1]) || p->tensors[scores].last > i + 1 ||
+        !multiplies(p, i + 2, p->ops[i + 1].out[0]))
+        return false;
+    take(g, ROLE_ACTIVATION, i + 1);
+    take(g, ROLE_VALUES, i + 2);
+    return true;
+}
+
+static bool find_attention_backward(const plan *p, op_group *g)
+{
+    int i = g->first;
+    if (i + 4 >= p->op_count || p->ops[i].kind != OP_MATMUL)
+        return false;
+    const op *softmax = &p->ops[i + 2];
+    const tensor_ref gradient = softmax->out[0];
+    if (!reads(p, i + 2, OP_ACTIVATION_BACKWARD, 1, p->ops[i].out[0]) || !is_softmax(softmax) ||
+        p->tensors[p->ops[i].out[0]].last > i + 2 || !multiplies(p, i + 1, softmax->in[0]) ||
+        !multiplies(p, i + 3, gradient) || !multiplies(p, i + 4, gradient) ||
+        p->tensors[gradient].last > i + 4)
+        return false;
+    take(g, ROLE_ACTIVATION, i + 2);
+    take(g, ROLE_VALUES, i + 4);
+    const tensor_ref query = p->ops[i + 3].out[0];
+    if (reads(p, i + 5, OP_SCALE, 0, query) && p->tensors[query].last <= i + 5)
+        take(g, ROLE_SCALE, i + 5);
+    return true;
+}
+
 typedef bool find(const plan *p, op_group *g);
 static find *const finds[GROUP_COUNT] = {
     [GROUP_CONV_POOL] = find_conv_pool,
@@ -184,6 +230,8 @@ static find *const finds[GROUP_COUNT] = {
     [GROUP_DENSE_BACKWARD] = find_dense_backward,
     [GROUP_ACTIVATION_BACKWARD] = find_activation_backward,
     [GROUP_RESIDUAL] = find_residual,
+    [GROUP_ATTENTION] = find_attention,
+    [GROUP_ATTENTION_BACKWARD] = find_attention_backward,
 };
 
 static bool find_group(const plan *p, group_kind kind, int first, op_group *g)

@@ -7,7 +7,7 @@
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-/* Forward and backward, by the kernels of elementwise_kernels.c, or by rows (softmax forward:
+/* Forward and backward, by the kernels of elementwise_kernels.c, or by rows (softmax:
    softmax_loss.c). */
 
 CPU_ISA_TABLE(element_kernels, cpu_element_kernels);
@@ -24,25 +24,9 @@ void cpu_activate_back(cpu_isa isa, activation act, const float *from, const flo
     cpu_element_kernels[isa]->activate_back[act.kind](from, dy, dx, count, act.alpha);
 }
 
-/* dx = y (dy - sum(dy y)) */
-static void softmax_back(const float *y, const float *dy, float *dx, int64_t rows, int64_t columns)
-{
-    for (int64_t r = 0; r < rows; r++, y += columns, dy += columns, dx += columns) {
-        double sum = 0;
-        for (int64_t i = 0; i < columns; i++)
-            sum += (double)dy[i] * (double)y[i];
-        for (int64_t i = 0; i < columns; i++)
-            dx[i] = y[i] * (float)((double)dy[i] - sum);
-    }
-}
-
 static void rows_back(activation_kind kind, const float *x_or_y, const float *dy, float *dx,
                       int64_t rows, int64_t columns)
 {
-    if (kind == ACTIVATION_SOFTMAX) {
-        softmax_back(x_or_y, dy, dx, rows, columns);
-        return;
-    }
     for (int64_t i = 0; i < rows * columns; i += columns)
         activate_row_back(kind, x_or_y + i, dy + i, dx + i, columns);
 }
@@ -85,7 +69,7 @@ static void run_task(void *context, int64_t task, int worker)
         a->kernels->activate[a->act.kind](x, y, count, a->act.alpha);
 }
 
-static bool accepts_forward(const plan *p, const op *o, const char **why)
+static bool accepts_activation(const plan *p, const op *o, const char **why)
 {
     (void)p;
     *why = "has a kernel of its own";
@@ -113,8 +97,9 @@ static cornu_status run(const op_run *r)
 }
 
 const kernel cpu_activation_forward = {
-    .name = "vector", .accepts = accepts_forward, .prepare = prepare, .run = run};
-const kernel cpu_activation_backward = {.name = "vector", .prepare = prepare, .run = run};
+    .name = "vector", .accepts = accepts_activation, .prepare = prepare, .run = run};
+const kernel cpu_activation_backward = {
+    .name = "vector", .accepts = accepts_activation, .prepare = prepare, .run = run};
 
 /* ---- dropout ----------------------------------------------------------------------------- */
 

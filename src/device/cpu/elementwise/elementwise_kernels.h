@@ -118,6 +118,8 @@ typedef struct cross_entropy_rows {
 typedef struct softmax_kernels {
     /* y[rows][n] = softmax of each row of x; x and y may be the same. */
     void (*forward)(const float *x, float *y, int64_t rows, int64_t n);
+    /* dx[rows][n] = y (dy - sum(dy y)) of each row; dy and dx may be the same. */
+    void (*backward)(const float *y, const float *dy, float *dx, int64_t rows, int64_t n);
     /* The sum of the rows' losses, sum(target (log(sum(exp(x))) - x)). A class number outside
        0..n-1 makes loss and gradient NaN. */
     double (*cross_entropy)(const cross_entropy_rows *c);

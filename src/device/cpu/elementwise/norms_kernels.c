@@ -149,12 +149,14 @@ const batch_norm_kernels ISA(cpu_batch_norm_kernels) = {
 
 enum { LANES = 2 * VEC_FLOATS };
 
-VEC_INLINE double lanes_total(const double *lane)
+/* As a binary tree: additions one after the other would take longer than a row of 64. */
+VEC_INLINE double lanes_total(double *lane)
 {
-    double sum = 0;
-    for (int l = 0; l < LANES; l++)
-        sum += lane[l];
-    return sum;
+    UNROLL(8)
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            lane[l] += lane[l + half];
+    return lane[0];
 }
 
 static double sum_row(const float *x, int64_t count)

@@ -109,33 +109,59 @@ const kernel cpu_pack = {
 
 /* ---- TRANSPOSE --------------------------------------------------------------------------- */
 
-enum { OUTER = SHAPE_MAX - 1 }; /* the dimensions of y but the innermost */
+enum {
+    INNER = SHAPE_MAX - 1,
+    OUTER = SHAPE_MAX - 2
+}; /* the last dimension of y, and that before */
 
 typedef struct transpose_run {
     broadcast s;
     const float *x;
     float *y;
-    int64_t count;
+    int64_t rows, rows_per_task;
 } transpose_run;
+
+/* `rows` rows of `n` elements, which in x are x_row floats apart. Runs of attention's heads are
+   short: calls of memcpy would take longer than the copies. */
+static void copy_rows(const float *x, int64_t x_row, float *y, int64_t rows, int64_t n)
+{
+    enum { LINE = 16 };
+    const int64_t lines = n < 16 * LINE ? n / LINE * LINE : 0;
+    for (int64_t i = 0; i < rows; i++, x += x_row, y += n) {
+        for (int64_t k = 0; k < lines; k += LINE)
+            memcpy(y + k, x + k, LINE * sizeof *x);
+        if (lines < n)
+            memcpy(y + lines, x + lines, (size_t)(n - lines) * sizeof *x);
+    }
+}
+
+static void gather_rows(const float *x, int64_t x_row, int64_t x_step, float *y, int64_t rows,
+                        int64_t n)
+{
+    for (int64_t i = 0; i < rows; i++, x += x_row, y += n)
+        for (int64_t k = 0; k < n; k++)
+            y[k] = x[k * x_step];
+}
 
 static void transpose_task(void *context, int64_t task, int worker)
 {
     (void)worker;
     const transpose_run *r = context;
-    const int64_t n = r->s.size[OUTER], step = r->s.step[BROADCAST_A][OUTER];
+    const int64_t n = r->s.size[INNER], step = r->s.step[BROADCAST_A][INNER];
+    const int64_t most = r->s.size[OUTER], row_step = r->s.step[BROADCAST_A][OUTER];
     int64_t begin, end;
-    cpu_task_range(r->count, CPU_TASK, task, &begin, &end);
-    broadcast_walk w = broadcast_at(&r->s, OUTER, begin / n);
-    for (int64_t column = begin % n; begin < end; column = 0) {
-        const int64_t count = cpu_least(n - column, end - begin);
-        const float *x = r->x + w.at[BROADCAST_A] + column * step;
-        if (step == 1)
-            memcpy(r->y + begin, x, (size_t)count * sizeof *x);
+    cpu_task_range(r->rows, r->rows_per_task, task, &begin, &end);
+    broadcast_walk w = broadcast_at(&r->s, OUTER, begin / most);
+    for (int64_t first = begin % most; begin < end; first = 0) {
+        const int64_t rows = cpu_least(most - first, end - begin);
+        const float *x = r->x + w.at[BROADCAST_A] + first * row_step;
+        float *y = r->y + begin * n;
+        if (step != 1)
+            gather_rows(x, row_step, step, y, rows, n);
         else
-            for (int64_t i = 0; i < count; i++)
-                r->y[begin + i] = x[i * step];
+            copy_rows(x, row_step, y, rows, n);
         broadcast_next(&r->s, OUTER, &w);
-        begin += count;
+        begin += rows;
     }
 }
 
@@ -144,9 +170,11 @@ static cornu_status run_transpose(const op_run *r)
     const tensor *x = OP_IN(r->plan, r->op, 0), *y = OP_OUT(r->plan, r->op, 0);
     transpose_run t = {.s = broadcast_transposed(&x->shape, r->op->a.order, &y->shape),
                        .x = r->in[0],
-                       .y = r->out[0],
-                       .count = y->count};
-    threads_run(r->pool, cpu_divide_up(t.count, CPU_TASK), transpose_task, &t);
+                       .y = r->out[0]};
+    const int64_t n = t.s.size[INNER];
+    t.rows = y->count / n;
+    t.rows_per_task = cpu_rows_per_task(n);
+    threads_run(r->pool, cpu_divide_up(t.rows, t.rows_per_task), transpose_task, &t);
     return CORNU_OK;
 }
 

@@ -122,6 +122,37 @@ static void forward(const float *x, float *y, int64_t rows, int64_t n)
     }
 }
 
+/* The sum of a row's dy y. */
+static double row_product(const float *y, const float *dy, int64_t n)
+{
+    double sum = 0;
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        const int64_t end = least(n, first + BLOCK);
+        vec block = {0};
+        int64_t i = first;
+        for (; i + VEC_FLOATS <= end; i += VEC_FLOATS)
+            block += vec_load(dy + i) * vec_load(y + i);
+        if (i < end)
+            block += vec_load_first(dy + i, end - i) * vec_load_first(y + i, end - i);
+        sum += sum_lanes(block);
+    }
+    return sum;
+}
+
+static void backward(const float *y, const float *dy, float *dx, int64_t rows, int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++, y += n, dy += n, dx += n) {
+        const vec sum = vec_all((float)row_product(y, dy, n));
+        int64_t i = 0;
+        for (; i + VEC_FLOATS <= n; i += VEC_FLOATS)
+            vec_store(dx + i, vec_load(y + i) * (vec_load(dy + i) - sum));
+        if (i < n)
+            vec_store_first(dx + i,
+                            vec_load_first(y + i, n - i) * (vec_load_first(dy + i, n - i) - sum),
+                            n - i);
+    }
+}
+
 static double no_loss(float *gradient, int64_t n)
 {
     for (int64_t i = 0; gradient && i < n; i++)
@@ -165,5 +196,5 @@ static double cross_entropy(const cross_entropy_rows *c)
     return sum;
 }
 
-const softmax_kernels ISA(cpu_softmax_kernels) = {.forward = forward,
-                                                  .cross_entropy = cross_entropy};
+const softmax_kernels ISA(cpu_softmax_kernels) = {
+    .forward = forward, .backward = backward, .cross_entropy = cross_entropy};

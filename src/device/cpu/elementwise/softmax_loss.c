@@ -186,6 +186,24 @@ static cornu_status run(const op_run *r)
     return CORNU_OK;
 }
 
+static void backward_task(void *context, int64_t task, int worker)
+{
+    (void)worker;
+    const op_run *r = context;
+    const softmax_kernels *kernels = r->state;
+    int64_t n, rows = rows_of(r->plan, r->op, &n), begin, end;
+    threads_range(rows, cpu_divide_up(rows, cpu_rows_per_task(n)), task, 1, &begin, &end);
+    kernels->backward(r->in[0] + begin * n, r->in[1] + begin * n, r->out[0] + begin * n,
+                      end - begin, n);
+}
+
+static cornu_status run_backward(const op_run *r)
+{
+    int64_t n, rows = rows_of(r->plan, r->op, &n);
+    threads_run(r->pool, cpu_divide_up(rows, cpu_rows_per_task(n)), backward_task, (void *)r);
+    return CORNU_OK;
+}
+
 const kernel cpu_softmax_head = {.name = "softmax",
                                  .group = GROUP_HEAD,
                                  .accepts = head_accepts,
@@ -193,6 +211,8 @@ const kernel cpu_softmax_head = {.name = "softmax",
                                  .run = run};
 const kernel cpu_softmax_forward = {
     .name = "softmax", .accepts = softmax_accepts, .prepare = prepare, .run = run};
+const kernel cpu_softmax_backward = {
+    .name = "softmax", .accepts = softmax_accepts, .prepare = prepare_kernels, .run = run_backward};
 const kernel cpu_softmax_loss = {
     .name = "softmax", .accepts = loss_accepts, .prepare = prepare, .run = run};
 

@@ -2,12 +2,12 @@
    of their states with the weights, packed in panels, and the cell on their rows. */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
-#include "device/cpu/dense/matmul_kernels.h"
 #include "device/cpu/recurrent/recurrent_kernels.h"
+#include "device/cpu/recurrent/state_products_kernels.h"
 #include <stdlib.h>
 #include <string.h>
 
-CPU_ISA_TABLE(matmul_kernels, cpu_matmul_kernels);
+CPU_ISA_TABLE(state_products, cpu_state_products);
 CPU_ISA_TABLE(recurrent_kernels, cpu_recurrent_kernels);
 
 enum { ROWS_MOST = 16, ROWS_FEW = 8, BATCH_FEW = 64, FACTORS_MOST = 2 };
@@ -20,7 +20,7 @@ typedef struct factor {
 } factor;
 
 typedef struct recurrent_state {
-    const matmul_kernels *products;
+    const state_products *products;
     const recurrent_kernels *cells;
     recurrent_sizes s;
     factor factors[FACTORS_MOST];
@@ -39,7 +39,7 @@ typedef struct recurrent_run {
 
 static int64_t panels_of(const factor *p)
 {
-    return cpu_divide_up(p->columns, MATMUL_PANEL);
+    return cpu_divide_up(p->columns, STATE_PANEL);
 }
 
 static void add_factor(recurrent_state *s, int64_t at, int64_t count)
@@ -55,7 +55,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "recurrent", &s));
-    s->products = cpu_matmul_kernels[isa];
+    s->products = cpu_state_products[isa];
     s->cells = cpu_recurrent_kernels[isa];
     s->s = recurrent_sizes_of(p, o);
     s->back = o->kind == OP_RECURRENT_BACKWARD;
@@ -70,8 +70,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     int64_t floats = s->back ? threads_count(pool) * cpu_scratch_floats(2 * s->rows * n) : 0;
     for (int i = 0; i < s->factor_count; i++) {
         s->panels += panels_of(&s->factors[i]);
-        floats +=
-            cpu_scratch_floats(panels_of(&s->factors[i]) * s->factors[i].depth * MATMUL_PANEL);
+        floats += cpu_scratch_floats(panels_of(&s->factors[i]) * s->factors[i].depth * STATE_PANEL);
     }
     cpu_need_scratch(scratch_bytes, floats);
     *state = s;
@@ -89,10 +88,10 @@ static void pack_task(void *context, int64_t task, int worker)
     const int64_t row = s->s.gates * s->s.units; /* of u */
     for (; task >= panels_of(p); p++)
         task -= panels_of(p);
-    const int64_t first = task * MATMUL_PANEL;
+    const int64_t first = task * STATE_PANEL;
     const float *u = run->r->in[s->back ? 0 : 1] + p->at + (s->back ? first * row : first);
     s->products->pack(u, s->back ? 1 : row, s->back ? row : 1, p->depth,
-                      cpu_least(MATMUL_PANEL, p->columns - first), p->panels + first * p->depth);
+                      cpu_least(STATE_PANEL, p->columns - first), p->panels + first * p->depth);
 }
 
 static recurrent_run begin(const op_run *r)
@@ -105,7 +104,7 @@ static recurrent_run begin(const op_run *r)
     for (int i = 0; i < s->factor_count; i++) {
         run.factors[i] = s->factors[i];
         run.factors[i].panels = at;
-        at += cpu_scratch_floats(panels_of(&s->factors[i]) * s->factors[i].depth * MATMUL_PANEL);
+        at += cpu_scratch_floats(panels_of(&s->factors[i]) * s->factors[i].depth * STATE_PANEL);
     }
     threads_run(r->pool, s->panels, pack_task, &run);
     return run;
@@ -115,17 +114,17 @@ static recurrent_run begin(const op_run *r)
 static void multiply(const recurrent_run *run, const factor *p, const float *a, int64_t a_row,
                      float *y, int64_t y_row, int64_t rows)
 {
-    for (int64_t first = 0; first < p->columns; first += MATMUL_PANEL) {
-        const matmul_block m = {.a = a,
-                                .panel = p->panels + first * p->depth,
-                                .y = y + first,
-                                .a_row = a_row,
-                                .a_depth = 1,
-                                .y_row = y_row,
-                                .rows = rows,
-                                .depth = p->depth,
-                                .columns = cpu_least(MATMUL_PANEL, p->columns - first),
-                                .add = true};
+    for (int64_t first = 0; first < p->columns; first += STATE_PANEL) {
+        const state_block m = {.a = a,
+                               .panel = p->panels + first * p->depth,
+                               .y = y + first,
+                               .a_row = a_row,
+                               .a_depth = 1,
+                               .y_row = y_row,
+                               .rows = rows,
+                               .depth = p->depth,
+                               .columns = cpu_least(STATE_PANEL, p->columns - first),
+                               .add = true};
         run->s->products->multiply(&m);
     }
 }

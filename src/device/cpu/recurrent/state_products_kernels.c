@@ -1,14 +1,14 @@
-/* Microkernels of MATMUL, once per instruction set. */
-#include "device/cpu/dense/matmul_kernels.h"
+/* Products with a recurrent layer's state, once per instruction set. */
+#include "device/cpu/recurrent/state_products_kernels.h"
 #include "device/cpu/vec.h"
 
 enum {
-    VECS = MATMUL_PANEL / VEC_FLOATS,
+    VECS = STATE_PANEL / VEC_FLOATS,
     /* rows of a register tile: accumulators, a vector of b and one of a fit into the registers */
     TILE = (VEC_COUNT - 2) / VECS < 8 ? (VEC_COUNT - 2) / VECS : 8
 };
 
-VEC_INLINE void store_row(const matmul_block *m, float *y, const vec *sums)
+VEC_INLINE void store_row(const state_block *m, float *y, const vec *sums)
 {
     UNROLL(VECS)
     for (int v = 0; v < VECS; v++) {
@@ -21,11 +21,11 @@ VEC_INLINE void store_row(const matmul_block *m, float *y, const vec *sums)
     }
 }
 
-VEC_INLINE void tile(const matmul_block *m, int64_t row, const int rows)
+VEC_INLINE void tile(const state_block *m, int64_t row, const int rows)
 {
     vec sums[TILE][VECS] = {{{0}}};
     const float *a = m->a + row * m->a_row, *b = m->panel;
-    for (int64_t k = 0; k < m->depth; k++, a += m->a_depth, b += MATMUL_PANEL) {
+    for (int64_t k = 0; k < m->depth; k++, a += m->a_depth, b += STATE_PANEL) {
         UNROLL(TILE)
         for (int i = 0; i < rows; i++) {
             const vec x = vec_all(a[i * m->a_row]);
@@ -39,7 +39,7 @@ VEC_INLINE void tile(const matmul_block *m, int64_t row, const int rows)
         store_row(m, m->y + (row + i) * m->y_row, sums[i]);
 }
 
-static void multiply(const matmul_block *m)
+static void multiply(const state_block *m)
 {
     int64_t row = 0;
     for (; row + TILE <= m->rows; row += TILE)
@@ -51,29 +51,15 @@ static void multiply(const matmul_block *m)
 static void pack(const float *b, int64_t b_depth, int64_t b_column, int64_t depth, int64_t columns,
                  float *panel)
 {
-    memset(panel, 0, (size_t)(depth * MATMUL_PANEL) * sizeof *panel);
+    memset(panel, 0, (size_t)(depth * STATE_PANEL) * sizeof *panel);
     if (b_column == 1) {
         for (int64_t k = 0; k < depth; k++)
-            memcpy(panel + k * MATMUL_PANEL, b + k * b_depth, (size_t)columns * sizeof *panel);
+            memcpy(panel + k * STATE_PANEL, b + k * b_depth, (size_t)columns * sizeof *panel);
         return;
     }
     for (int64_t i = 0; i < columns; i++)
         for (int64_t k = 0; k < depth; k++)
-            panel[k * MATMUL_PANEL + i] = b[k * b_depth + i * b_column];
+            panel[k * STATE_PANEL + i] = b[k * b_depth + i * b_column];
 }
 
-static float dot(const float *a, const float *b, int64_t count)
-{
-    vec sums = {0};
-    float sum = 0;
-    int64_t i = 0;
-    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
-        sums += vec_load(a + i) * vec_load(b + i);
-    if (i < count)
-        sums += vec_load_first(a + i, count - i) * vec_load_first(b + i, count - i);
-    for (int v = 0; v < VEC_FLOATS; v++)
-        sum += sums[v];
-    return sum;
-}
-
-const matmul_kernels ISA(cpu_matmul_kernels) = {.multiply = multiply, .pack = pack, .dot = dot};
+const state_products ISA(cpu_state_products) = {.multiply = multiply, .pack = pack};

@@ -1,0 +1,26 @@
+/* Products of MATMUL, one block of rows after the other: for its kernel and for attention's. */
+#ifndef DEVICE_CPU_MATMUL_MATMUL_H
+#define DEVICE_CPU_MATMUL_MATMUL_H
+
+#include "device/cpu/conv/indirect_kernels.h"
+#include "device/cpu/isa.h"
+#include "device/matmul.h"
+
+enum { PRODUCT_ROWS = 120 }; /* of a block, at most: a multiple of the tiles' heights */
+
+/* One product. */
+typedef struct product {
+    const matmul_shape *s;
+    const float *a, *b;
+    float *y;
+} product;
+
+extern const indirect_kernels *const *const cpu_product_kernels; /* [CPU_ISA_COUNT] */
+
+/* Floats of a worker's memory. */
+int64_t product_floats(void);
+/* Rows `row` to row + rows - 1 of y; rows <= PRODUCT_ROWS. */
+void product_rows(const indirect_kernels *k, const product *p, int64_t row, int64_t rows,
+                  float *memory);
+
+#endif
