@@ -29,7 +29,8 @@ typedef struct attention_state {
     cpu_isa isa;
     member members[GROUP_OPS_MAX];
     int member_count;
-    int64_t count, worker_floats; /* count: of matrices */
+    int64_t count, columns; /* matrices of scores, and their columns */
+    int64_t worker_floats;
 } attention_state;
 
 /* ---- prepare ------------------------------------------------------------------------------- */
@@ -80,6 +81,8 @@ static cornu_status prepare_group(const plan *p, const op_group *g, threads *poo
     *state = s;
     TRY(cpu_isa_choose(&s->isa));
     s->count = matmul_shape_of(p, group_op(p, g, ROLE_VALUES)).count;
+    const shape *scores = &OP_OUT(p, softmax_of(p, g), 0)->shape;
+    s->columns = scores->dim[scores->rank - 1];
     s->worker_floats = product_floats();
     for (int i = 0; i < g->count; i++) {
         member *m = &s->members[i];
@@ -117,27 +120,32 @@ static float *matrix_of(const op_run *r, const matrices *m, int64_t number, floa
                              : r->tensors[m->t] + number * m->floats;
 }
 
+static void multiply(const indirect_kernels *k, const product *p, float *memory)
+{
+    const matmul_shape *s = p->s;
+    for (int64_t column = 0; column < s->columns; column += product_panel(k, s))
+        for (int64_t row = 0; row < s->rows; row += PRODUCT_ROWS)
+            product_block(k, p, row, cpu_least(PRODUCT_ROWS, s->rows - row), column, memory);
+}
+
 static void run_member(const op_run *r, const member *m, int64_t number, float *memory)
 {
     const attention_state *s = r->state;
     const op *o = m->o;
-    const float *a = matrix_of(r, &m->in[0], number, memory),
-                *b = matrix_of(r, &m->in[1], number, memory);
-    float *y = matrix_of(r, &m->out, number, memory);
-    const int64_t columns = OP_OUT(r->plan, o, 0)->shape.dim[OP_OUT(r->plan, o, 0)->shape.rank - 1],
-                  rows = m->out.floats / columns;
-    const product p = {.s = &m->product, .a = a, .b = b, .y = y};
+    const product p = {.s = &m->product,
+                       .a = matrix_of(r, &m->in[0], number, memory),
+                       .b = matrix_of(r, &m->in[1], number, memory),
+                       .y = matrix_of(r, &m->out, number, memory)};
     if (o->kind == OP_SCALE)
-        cpu_element_kernels[s->isa]->scale(a, y, m->out.floats, o->a.scale.scale,
+        cpu_element_kernels[s->isa]->scale(p.a, p.y, m->out.floats, o->a.scale.scale,
                                            o->a.scale.offset);
     else if (o->kind == OP_ACTIVATION_FORWARD)
-        cpu_softmax_kernels[s->isa]->forward(a, y, rows, columns);
+        cpu_softmax_kernels[s->isa]->forward(p.a, p.y, m->out.floats / s->columns, s->columns);
     else if (o->kind == OP_ACTIVATION_BACKWARD)
-        cpu_softmax_kernels[s->isa]->backward(a, b, y, rows, columns);
+        cpu_softmax_kernels[s->isa]->backward(p.a, p.b, p.y, m->out.floats / s->columns,
+                                              s->columns);
     else
-        for (int64_t row = 0; row < rows; row += PRODUCT_ROWS)
-            product_rows(cpu_product_kernels[s->isa], &p, row, cpu_least(PRODUCT_ROWS, rows - row),
-                         memory);
+        multiply(cpu_product_kernels[s->isa], &p, memory);
 }
 
 static void run_task(void *context, int64_t task, int worker)

@@ -15,12 +15,12 @@ CPU_ISA_TABLE(matmul_kernels, cpu_matmul_kernels);
 CPU_ISA_PREPARE(prepare_kernels, cpu_matmul_kernels)
 
 enum {
-    DEPTH = 192,     /* of a panel of b, which stays in L1 or L2 */
-    PANEL_MOST = 64, /* columns of a panel, on any instruction set */
-    APART_MOST =
-        128,       /* floats between indices of the sum of a transposed `a`, before it is copied */
-    DOTS_MOST = 8, /* columns, before a panel is worth its packing */
-    DOT = 4096,    /* terms that one float sums */
+    DEPTH = 192,      /* of a panel of b, which stays in L1 or L2 */
+    PANEL_MOST = 64,  /* columns of a panel, on any instruction set */
+    APART_MOST = 128, /* floats from one index of the sum to the next: those further apart fall into
+                         too few sets of the first-level cache, and are copied */
+    DOTS_MOST = 8,    /* columns, before a panel is worth its packing */
+    DOT = 4096,       /* terms that one float sums */
     ADDRESS = sizeof(void *) / sizeof(float) /* floats of scratch */
 };
 
@@ -64,7 +64,8 @@ static void find_panel(const indirect_kernels *k, const product *p, bool any_str
     const float *at = p->b + n->k * s->b_depth + n->column * s->b_column;
     n->at = at;
     n->stride = s->b_depth;
-    if (s->b_column == 1 && n->columns == n->width && (any_stride || s->b_depth == n->width))
+    if (s->b_column == 1 && n->columns == n->width && s->b_depth <= APART_MOST &&
+        (any_stride || s->b_depth == n->width))
         return;
     n->at = memory;
     n->stride = n->width;
@@ -119,30 +120,32 @@ static void multiply_columns(const indirect_kernels *k, const matmul_shape *s, c
     k->gradient(&gradient);
 }
 
-void product_rows(const indirect_kernels *k, const product *p, int64_t row, int64_t rows,
-                  float *memory)
+int64_t product_panel(const indirect_kernels *k, const matmul_shape *s)
+{
+    const int64_t panels = cpu_divide_up(s->columns, k->panel_most);
+    return cpu_divide_up(cpu_divide_up(s->columns, panels), k->vector) * k->vector;
+}
+
+void product_block(const indirect_kernels *k, const product *p, int64_t row, int64_t rows,
+                   int64_t column, float *memory)
 {
     const matmul_shape *s = p->s;
     const block_memory m = divide(memory);
     const float *a = p->a + row * s->a_row;
     const bool along = s->a_depth == 1;
-    const int64_t panels = cpu_divide_up(s->columns, k->panel_most);
-    const int64_t each = cpu_divide_up(cpu_divide_up(s->columns, panels), k->vector) * k->vector;
+    panel n = {.column = column, .columns = cpu_least(product_panel(k, s), s->columns - column)};
+    n.width = cpu_divide_up(n.columns, k->vector) * k->vector;
     for (int64_t i = 0; i < rows; i++) {
         m.from[i] = a + i * s->a_row;
         m.to[i] = p->y + (row + i) * s->columns;
     }
-    for (panel n = {0}; n.column < s->columns; n.column += each) {
-        n.columns = cpu_least(each, s->columns - n.column);
-        n.width = cpu_divide_up(n.columns, k->vector) * k->vector;
-        for (n.k = 0; n.k < s->depth; n.k += DEPTH) {
-            n.depth = cpu_least(DEPTH, s->depth - n.k);
-            find_panel(k, p, !along, m.panel, &n);
-            if (along)
-                multiply_rows(k, &n, &m, rows);
-            else
-                multiply_columns(k, s, &n, &m, a, rows);
-        }
+    for (n.k = 0; n.k < s->depth; n.k += DEPTH) {
+        n.depth = cpu_least(DEPTH, s->depth - n.k);
+        find_panel(k, p, !along, m.panel, &n);
+        if (along)
+            multiply_rows(k, &n, &m, rows);
+        else
+            multiply_columns(k, s, &n, &m, a, rows);
     }
 }
 
@@ -155,7 +158,7 @@ typedef struct matmul_run {
     const float *a, *b;
     float *y, *memory; /* memory: [workers][product_floats()] */
     bool dots;         /* rows of a and columns of b are contiguous, and there are few columns */
-    int64_t row_blocks, blocks, per_task; /* of a product, of all, of a task */
+    int64_t row_blocks, panels, blocks, per_task; /* of a product, of all, of a task */
 } matmul_run;
 
 static void run_dots(const matmul_run *r, const product *p, int64_t first, int64_t rows)
@@ -178,16 +181,19 @@ static void run_task(void *context, int64_t task, int worker)
     int64_t begin, end;
     cpu_task_range(r->blocks, r->per_task, task, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t number = i / r->row_blocks, row = i % r->row_blocks * PRODUCT_ROWS;
-        const int64_t rows = cpu_least(PRODUCT_ROWS, s->rows - row);
+        const int64_t number = i / (r->row_blocks * r->panels);
         const product p = {.s = s,
                            .a = r->a + number * s->rows * s->depth,
                            .b = r->b + number * s->depth * s->columns,
                            .y = r->y + number * s->rows * s->columns};
+        int64_t row, end_row;
+        threads_range(s->rows, r->row_blocks, i / r->panels % r->row_blocks, 1, &row, &end_row);
         if (r->dots)
-            run_dots(r, &p, row, rows);
+            run_dots(r, &p, row, end_row - row);
         else
-            product_rows(r->products, &p, row, rows, r->memory + worker * product_floats());
+            product_block(r->products, &p, row, end_row - row,
+                          i % r->panels * product_panel(r->products, s),
+                          r->memory + worker * product_floats());
     }
 }
 
@@ -214,7 +220,8 @@ static cornu_status run(const op_run *r)
                b_runs = s->b_depth == 1 || s->columns == 1;
     m.dots = a_runs && b_runs && s->columns < DOTS_MOST;
     m.row_blocks = cpu_divide_up(s->rows, PRODUCT_ROWS);
-    m.blocks = s->count * m.row_blocks;
+    m.panels = m.dots ? 1 : cpu_divide_up(s->columns, product_panel(m.products, s));
+    m.blocks = s->count * m.row_blocks * m.panels;
     m.per_task = cpu_rows_per_task(cpu_least(PRODUCT_ROWS, s->rows) * s->depth);
     threads_run(r->pool, cpu_divide_up(m.blocks, m.per_task), run_task, &m);
     return CORNU_OK;

@@ -19,8 +19,10 @@ extern const indirect_kernels *const *const cpu_product_kernels; /* [CPU_ISA_COU
 
 /* Floats of a worker's memory. */
 int64_t product_floats(void);
-/* Rows `row` to row + rows - 1 of y; rows <= PRODUCT_ROWS. */
-void product_rows(const indirect_kernels *k, const product *p, int64_t row, int64_t rows,
-                  float *memory);
+/* Columns of a panel; the last one may have fewer. */
+int64_t product_panel(const indirect_kernels *k, const matmul_shape *s);
+/* Rows `row` to row + rows - 1 of the panel that begins with `column`; rows <= PRODUCT_ROWS. */
+void product_block(const indirect_kernels *k, const product *p, int64_t row, int64_t rows,
+                   int64_t column, float *memory);
 
 #endif
