@@ -74,6 +74,8 @@ NETWORKS = {
                           ("lion", lambda: O.Lion(0.01)), ("ftrl", lambda: O.Ftrl(0.05, beta=0.1)),
                           ("lamb", lambda: O.Lamb(0.01, epsilon=1e-4)),
                           ("adafactor", lambda: O.Adafactor(0.1, epsilon_1=1e-4)),
+                          ("muon", lambda: O.Muon(0.02, epsilon=1e-4)),
+                          ("muon-excluded", lambda: O.Muon(0.02, epsilon=1e-4, exclude_layers=["dense_1", "_1/k"])),
                           ("schedule-free", lambda: O.ScheduleFreeAdamW(0.01, epsilon=1e-4)),
                           ("averages", lambda: O.SGD(0.1, 0.5, use_ema=True, ema_momentum=0.7, gradient_accumulation_steps=3)))},
     "schedule": (lambda: [L.Dense(6, activation="relu"), L.Dense(3, activation="softmax")], (5,), 3,

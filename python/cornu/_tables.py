@@ -79,6 +79,7 @@ _KINDS = {
     "range": "a number, or two",
     "interval": "two numbers",
     "string": "a string",
+    "patterns": "None, or a list of regular expressions",
     "elsewhere": "a string",
     "layer": "a layer, or a list of them",
     "rate": "a number, or a schedule of keras.optimizers.schedules",

@@ -62,6 +62,8 @@ static inline optimizer_factors optimizer_factors_at(const optimizer *o, float l
     if (o->id == OPTIMIZER_ADAFACTOR)
         return (optimizer_factors){.alpha = fminf(learning_rate, 1 / sqrtf(t)),
                                    .gradient_alpha = 1 - powf(t, (float)o->beta_2_decay)};
+    if (o->id == OPTIMIZER_MUON)
+        learning_rate *= (float)o->adam_lr_ratio;
     if (o->id == OPTIMIZER_ADAMAX)
         return (optimizer_factors){.alpha = learning_rate / (1 - power_1)};
     return (optimizer_factors){.alpha = learning_rate * sqrtf(1 - power_2) / (1 - power_1)};
@@ -95,6 +97,20 @@ static inline int optimizer_form(const op *o)
     for (int i = 0; i < OPTIMIZER_SLOTS_MAX; i++)
         form |= o->out[1 + i] == NO_TENSOR ? 0 : 1 << i;
     return form | (form & 1 && o->a.update.optimizer.nesterov ? OPTIMIZER_FORM_NESTEROV : 0);
+}
+
+/* MATRIX_UPDATE: the factors of the step's size, sqrt(the larger of rows and columns) and rms_rate,
+   or 1 and 1. */
+static inline float optimizer_matrix_root(const op *o)
+{
+    const int64_t rows = o->a.update.extents[1], columns = o->a.update.extents[2];
+    return o->a.update.optimizer.rms_rate < 0 ? 1 : sqrtf((float)(rows > columns ? rows : columns));
+}
+
+static inline float optimizer_matrix_share(const op *o)
+{
+    const double rate = o->a.update.optimizer.rms_rate;
+    return rate < 0 ? 1 : (float)rate;
 }
 
 /* The constants of UPDATE `o`. `norm_squared`: the sum of squares to clip by (of this variable, or

@@ -6,6 +6,7 @@
 #include "base/doc.h"
 #include "model/kinds.h"
 #include "model/number_list.h"
+#include "model/patterns.h"
 #include "model/shape.h"
 
 /* ---- optimizers and learning rates ------------------------------------------------------ */
@@ -63,8 +64,9 @@ typedef struct optimizer_slot {
     const char *name; /* Keras's: "momentum", "velocity" */
     bool needed;      /* in this configuration; SGD without momentum needs none */
     double initial;   /* start value of all elements */
-    int turn;    /* Keras's files hold the slots of turn 0 of all weights, then those of turn 1 */
-    int without; /* 1, 2: an axis of the weight, from the end, that the slot lacks; 0: none */
+    int turn; /* Keras's files hold the slots of turn 0 of all weights, then those of turn 1 */
+    bool of_vectors; /* not of weights with Muon's own step */
+    int without;     /* 1, 2: an axis of the weight, from the end, that the slot lacks; 0: none */
 } optimizer_slot;
 
 /* slots[n]: slot n, of the row in its order and then those that any may have; an unused one is not

@@ -451,6 +451,7 @@ static field_reader *const readers[] = {
     [CONFIG_ARRAY] = read_array,
     [CONFIG_STRING] = read_string,
     [CONFIG_WORD] = config_read_word,
+    [CONFIG_PATTERNS] = config_read_patterns,
     [CONFIG_ELSEWHERE] = read_ignored,
     [CONFIG_LAYER] = read_ignored,
     [CONFIG_NEUTRAL] = read_neutral,
@@ -720,6 +721,8 @@ static json_t *value_to_json(const config_field *f, const void *value)
         return json_string(*(const char *const *)value);
     case CONFIG_WORD:
         return json_string(value);
+    case CONFIG_PATTERNS:
+        return patterns_to_json(value);
     default:
         return NULL;
     }

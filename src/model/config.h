@@ -13,6 +13,7 @@
 #include "model/initializers.h"
 #include "model/number_array.h"
 #include "model/number_list.h"
+#include "model/patterns.h"
 #include "model/regularizers.h"
 
 typedef enum config_type {
@@ -40,6 +41,7 @@ typedef enum config_type {
     CONFIG_ARRAY,       /* number_array, which config_free frees */
     CONFIG_STRING,      /* const char *, owned by the document */
     CONFIG_WORD,        /* char[CONFIG_WORD_SIZE]; null is "" */
+    CONFIG_PATTERNS,    /* patterns; null is none */
     CONFIG_ELSEWHERE,   /* read and written by other code; the row only declares the key */
     CONFIG_LAYER,       /* layer_list, read, written and freed by inner_layers.c */
     CONFIG_NEUTRAL,     /* a Keras key that is not supported: accepted only at a value of `choices`,
@@ -136,6 +138,8 @@ cornu_status config_check_keys(const char *owner, const doc *map, const config_f
                                const config_field *b);
 /* Read a CONFIG_WORD. */
 cornu_status config_read_word(const config_field *f, const doc *d, void *out);
+/* Read a CONFIG_PATTERNS (patterns.c). */
+cornu_status config_read_patterns(const config_field *f, const doc *d, void *out);
 /* Fill the config struct at `out` from `map` (may be NULL). `at` is the place that messages name
    where a key is missing. */
 cornu_status config_read(const char *owner, const doc *at, const doc *map,

@@ -26,6 +26,7 @@ static const char *const type_names[] = {
     [CONFIG_ARRAY] = "array",
     [CONFIG_STRING] = "string",
     [CONFIG_WORD] = "string",
+    [CONFIG_PATTERNS] = "patterns",
     [CONFIG_ELSEWHERE] = "elsewhere",
     [CONFIG_LAYER] = "layer",
     [CONFIG_NEUTRAL] = "neutral",

@@ -259,6 +259,8 @@ json_t *schedule_table(void)
     OPTION(REAL, optimizer, weight_decay, .fallback = usual, .maximum = INFINITY, .flags = extra)
 #define STRENGTH(field) OPTION(REAL, optimizer, field, .fallback = "0.0", .maximum = INFINITY)
 #define EPSILON OPTION(REAL, optimizer, epsilon, .fallback = "1e-7", .maximum = INFINITY)
+#define COEFFICIENT(field, usual) \
+    OPTION(REAL, optimizer, field, .fallback = usual, .minimum = -INFINITY, .maximum = INFINITY)
 /* A number of steps; 0 means none. */
 #define COUNT_OR_NONE(field, least)                                                               \
     OPTION(INT, optimizer, field, .fallback = "null", .flags = CONFIG_NULLABLE, .minimum = least, \
@@ -269,10 +271,10 @@ json_t *schedule_table(void)
         SWITCH(use_ema), OPTION(REAL, optimizer, ema_momentum, .fallback = "0.99", .maximum = 1), \
         COUNT_OR_NONE(ema_overwrite_frequency, 1), POSITIVE_OR_NONE(loss_scale_factor),           \
         COUNT_OR_NONE(gradient_accumulation_steps, 2), OPTION_IGNORED("name"),                    \
-        OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer"), OPTIONS_END
+        OPTION_IGNORED("jit_compile"), OPTION_IGNORED("is_legacy_optimizer")
 
 #define OPTIMIZER(id, class_name, name, rule, rate, slots, ...) \
-    static const config_field id##_fields[] = {__VA_ARGS__, COMMON};
+    static const config_field id##_fields[] = {__VA_ARGS__, OPTIONS_END};
 #include "model/optimizers.def"
 
 /* ---- optimizers ------------------------------------------------------------------------- */
@@ -305,13 +307,17 @@ void optimizer_slots(const optimizer *o, optimizer_slot slots[OPTIMIZER_SLOTS_AL
     {               \
         __VA_ARGS__ \
     }
-#define SLOT(name, needed, initial, turn)         \
-    {                                             \
-        name, needed, initial, TURN_ROW + turn, 0 \
+#define SLOT(name, needed, initial, turn)                \
+    {                                                    \
+        name, needed, initial, TURN_ROW + turn, false, 0 \
     }
-#define MEANS(name, axis)             \
-    {                                 \
-        name, true, 0, TURN_ROW, axis \
+#define MEANS(name, axis)                    \
+    {                                        \
+        name, true, 0, TURN_ROW, false, axis \
+    }
+#define OF_VECTORS(name)                 \
+    {                                    \
+        name, true, 0, TURN_ROW, true, 0 \
     }
 #define OPTIMIZER(id, class_name, name, rule, rate, slots_, ...)              \
     case OPTIMIZER_##id: {                                                    \

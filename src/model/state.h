@@ -68,6 +68,11 @@ int model_slot_order(const cornu_model *m, int *order);
 int model_next_slot(const cornu_model *m, int before);
 /* The variable that is this slot of a weight; -1: none. */
 int model_slot(const cornu_model *m, int weight, int slot);
+/* Does Muon's own step update the weight, not AdamW's (muon.c)? */
+bool model_has_matrix_step(const cornu_model *m, int weight);
+/* Does the optimizer keep this slot of the weight, when it is trained? */
+struct optimizer_slot;
+bool model_needs_slot(const cornu_model *m, int weight, const struct optimizer_slot *slot);
 /* The averages of trained weights become the weights themselves. */
 cornu_status model_keep_as_averages(cornu_model *m);
 variable *model_variable(const cornu_model *m, const char *name); /* NULL where there is none */

@@ -38,13 +38,18 @@ static cornu_status add_slot(cornu_model *m, int of, int number, const optimizer
     return model_add_variable(m, name, &slot);
 }
 
+bool model_needs_slot(const cornu_model *m, int weight, const optimizer_slot *slot)
+{
+    return slot->needed && !(slot->of_vectors && model_has_matrix_step(m, weight));
+}
+
 static cornu_status add_slots(cornu_model *m)
 {
     optimizer_slot slots[OPTIMIZER_SLOTS_ALL];
     optimizer_slots(&m->optimizer, slots);
     for (int i = 0; i < m->weight_count; i++)
         for (int j = 0; j < OPTIMIZER_SLOTS_ALL && m->variables[i].trained; j++)
-            if (slots[j].needed)
+            if (model_needs_slot(m, i, &slots[j]))
                 TRY(add_slot(m, i, j, &slots[j]));
     return CORNU_OK;
 }

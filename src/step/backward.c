@@ -462,8 +462,16 @@ static op update_of(const step_builder *b, int number)
     o.a.update.optimizer = m->optimizer;
     o.a.update.norm_slot = -1;
     o.a.update.penalty = builder_penalty(b, number);
+    if (m->optimizer.id == OPTIMIZER_MUON && !model_has_matrix_step(m, number)) {
+        o.a.update.optimizer.weight_decay = m->optimizer.adam_weight_decay;
+        o.a.update.optimizer.nesterov = false;
+    }
     if (model_excludes_from_decay(m, m->variables[number].name))
         o.a.update.optimizer.weight_decay = 0;
+    if (model_has_matrix_step(m, number)) {
+        o.kind = OP_MATRIX_UPDATE;
+        set_extents(&m->variables[number].shape, o.a.update.extents);
+    }
     if (m->optimizer.id == OPTIMIZER_ADAFACTOR) {
         o.kind = OP_FACTORED_UPDATE;
         set_extents(&m->variables[number].shape, o.a.update.extents);

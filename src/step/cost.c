@@ -7,6 +7,14 @@ static double dimension(const tensor *t, int i)
     return (double)t->shape.dim[i < 0 ? t->shape.rank + i : i];
 }
 
+/* FLOPs of MATRIX_UPDATE's products. */
+static double matrix_products(const op *o)
+{
+    const double rows = (double)o->a.update.extents[1], columns = (double)o->a.update.extents[2];
+    const double least = rows < columns ? rows : columns, most = rows < columns ? columns : rows;
+    return (double)o->a.update.optimizer.ns_steps * least * least * (4 * most + 2 * least);
+}
+
 /* One function per row of ops.def, from its FLOPs column. */
 #define E(tensor_) ((double)(tensor_)->count)
 #define D(tensor_, i) dimension(tensor_, i)

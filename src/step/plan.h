@@ -166,7 +166,7 @@ typedef union op_attributes {
         int64_t before,
             after; /* number of elements of w, at its start and end, that are not updated */
         penalty penalty;
-        int64_t extents[3]; /* FACTORED_UPDATE */
+        int64_t extents[3]; /* FACTORED_UPDATE, MATRIX_UPDATE */
     } update;
 } op_attributes;
 
@@ -210,7 +210,7 @@ static inline bool op_follows_updates(op_kind kind)
 static inline bool op_is_of_step(op_kind kind)
 {
     return kind == OP_ACCUMULATE || kind == OP_SQUARE_SUM || kind == OP_UPDATE ||
-           kind == OP_FACTORED_UPDATE || op_follows_updates(kind);
+           kind == OP_FACTORED_UPDATE || kind == OP_MATRIX_UPDATE || op_follows_updates(kind);
 }
 
 /* INSERT into a new tensor, whose other elements become 0. */

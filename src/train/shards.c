@@ -114,7 +114,8 @@ static cornu_status new_results(shards *h)
 static cornu_status check_slices(const cornu_model *m, const shards_options *o)
 {
     const optimizer *by = &m->optimizer;
-    if (o->divides && (by->id == OPTIMIZER_LAMB || by->id == OPTIMIZER_ADAFACTOR))
+    if (o->divides &&
+        (by->id == OPTIMIZER_LAMB || by->id == OPTIMIZER_ADAFACTOR || by->id == OPTIMIZER_MUON))
         return status_fail(CORNU_UNSUPPORTED,
                            "shard-optimizer: found the optimizer %s, which needs whole weights; "
                            "expected another, or ranks that each update all weights",

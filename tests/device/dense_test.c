@@ -75,6 +75,7 @@ static const char *const optimizers[] = {
     "{ftrl: {learning_rate: 0.01, l1_regularization_strength: 0.001}}",
     "{sgd: {learning_rate: 0.1, clipnorm: 0.05}}",
     "{adam: {learning_rate: 0.01, epsilon: 0.001, global_clipnorm: 0.05}}",
+    "{muon: {learning_rate: 0.01, epsilon: 0.001, exclude_layers: [never]}}",
 };
 /* The reference takes long for large nets: they run with every third optimizer. */
 static bool is_skipped(const net_case *c, size_t optimizer)

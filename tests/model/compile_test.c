@@ -67,6 +67,7 @@ static void slots_are_those_that_the_options_need(void **state)
         {"ftrl", 2, {"accumulator", "linear"}},
         {"lamb", 2, {"momentum", "velocity"}},
         {"adafactor", 3, {"row", "column", "velocity"}},
+        {"muon", 2, {"momentum", "velocity"}},
         {"ScheduleFreeAdamW", 2, {"momentum", "velocity"}},
         {"{adam: {use_ema: true, gradient_accumulation_steps: 2}}",
          4,

@@ -156,7 +156,7 @@ MAKE = [
     (NotImplementedError, "axis", lambda: keras.losses.CategoricalCrossentropy(axis=0)),
     (ValueError, "reduction='all'; expected", lambda: keras.losses.Huber(reduction="all")),
     (NotImplementedError, "ConvLSTM2D", lambda: keras.layers.ConvLSTM2D),
-    (NotImplementedError, "Muon", lambda: keras.optimizers.Muon),
+    (NotImplementedError, "MultiOptimizer", lambda: keras.optimizers.MultiOptimizer),
     (NotImplementedError, "CTC", lambda: keras.losses.CTC),
     (AttributeError, "Dens", lambda: keras.layers.Dens),
     (FileNotFoundError, "model.h5", lambda: keras.models.load_model("model.h5")),

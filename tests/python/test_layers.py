@@ -237,6 +237,41 @@ def test_adafactor_leaves_weights_whose_gradients_are_all_zero():
     assert model.get_weights()[0][1, 2] == -1
 
 
+def muon_model(name=None, **options):
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(4, activation="relu", name="first"),
+                              keras.layers.Dense(2, name="head")], name=name)
+    model.compile(keras.optimizers.Muon(0.05, **options), "mse")
+    return model
+
+
+def test_muon_keeps_its_momentum_from_fit_to_fit_and_in_files(tmp_path):
+    x, y = np.random.default_rng(1).uniform(size=(8, 5)).astype("float32"), np.eye(8, 2, dtype="float32")
+    whole, parts = muon_model(exclude_layers=["head"]), muon_model(exclude_layers=["head"])
+    whole.fit(x, y, batch_size=4, epochs=3, shuffle=False, verbose=0)
+    parts.fit(x, y, batch_size=4, epochs=2, shuffle=False, verbose=0)
+    parts.save(tmp_path / "parts.keras")
+    read = keras.models.load_model(tmp_path / "parts.keras")
+    assert read.optimizer.exclude_layers == ["head"]
+    read.fit(x, y, batch_size=4, epochs=1, shuffle=False, verbose=0)
+    for expected, found in zip(whole.get_weights(), read.get_weights()):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name, options, velocities", [
+    ("m", {}, 2), ("m", {"exclude_layers": ["head"]}, 3), ("m", {"exclude_layers": ["^m/first/k", "he[a-z]d"]}, 4),
+    ("m", {"exclude_layers": ["^head"]}, 2), ("m_embedding", {}, 4), ("m_embedding", {"exclude_embeddings": False}, 2)])
+def test_muon_uses_adamw_for_vectors_and_excluded_layers(name, options, velocities):
+    model = muon_model(name, **options)
+    model.fit(np.zeros((4, 5)), np.zeros((4, 2)), batch_size=4, verbose=0)
+    assert len(model.optimizer.variables) == 2 + 4 + velocities
+
+
+def test_muon_s_expressions_of_python_alone_are_refused():
+    with pytest.raises(ValueError, match=r"exclude_layers\[0\].*begins at"):
+        muon_model(exclude_layers=[r"\bhead"])
+
+
 def test_keras_2_spellings_of_optimizers():
     with pytest.warns(DeprecationWarning, match="learning_rate"):
         optimizer = keras.optimizers.SGD(lr=0.1, momentum=0.9)
@@ -253,8 +288,8 @@ def test_keras_2_spellings_of_optimizers():
         keras.optimizers.Adam("fast")
     from cornu.keras.optimizers.legacy import SGD
     assert SGD is keras.optimizers.SGD is keras.optimizers.legacy.SGD
-    with pytest.raises(NotImplementedError, match="Muon"):
-        keras.optimizers.legacy.Muon
+    with pytest.raises(NotImplementedError, match="MultiOptimizer"):
+        keras.optimizers.legacy.MultiOptimizer
 
 
 @pytest.mark.parametrize("make", [

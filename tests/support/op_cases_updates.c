@@ -133,6 +133,46 @@ static void add_all_factored(void)
                  (optimizer){.clip_threshold = 1, .gradient_accumulation_steps = 3}, 0);
 }
 
+static void add_matrix(int64_t rows, int64_t columns, optimizer how, float l2)
+{
+    const shape s = {2, {rows, columns}};
+    op_case *c = op_case_add(OP_MATRIX_UPDATE);
+    c->in[0] = c->in[1] = c->in[2] = c->out[0] = c->out[1] = s;
+    how.id = OPTIMIZER_MUON;
+    how.momentum = 0.95;
+    how.muon_a = 3.4445;
+    how.muon_b = -4.775;
+    how.muon_c = 2.0315;
+    c->a.update.optimizer = how;
+    c->a.update.norm_slot = how.clipnorm > 0 ? 1 : -1;
+    if (how.clipnorm > 0)
+        c->in[5] = op_case_row(3);
+    c->a.update.penalty.l2 = l2;
+    c->a.update.extents[0] = 1;
+    c->a.update.extents[1] = rows;
+    c->a.update.extents[2] = columns;
+    op_case_label(c, how.gradient_accumulation_steps == 3 ? "not in this step" : "a step");
+}
+
+static void add_matrices(void)
+{
+    const optimizer usual = {.ns_steps = 5, .nesterov = true, .rms_rate = 0.2};
+    optimizer decays = usual, clips = usual, waits = usual;
+    decays.weight_decay = 0.3;
+    decays.nesterov = false;
+    clips.clipnorm = 0.2;
+    clips.rms_rate = -1;
+    clips.gradient_accumulation_steps = 4;
+    waits.gradient_accumulation_steps = 3;
+    add_matrix(1, 5, usual, 0);
+    add_matrix(7, 1, (optimizer){.rms_rate = 0.5}, 0);
+    add_matrix(5, 4, waits, 0);
+    add_matrix(37, 131, usual, 0);
+    add_matrix(131, 37, decays, 0.1f);
+    add_matrix(60, 60, clips, 0);
+    add_matrix(300, 40, (optimizer){.ns_steps = 2, .rms_rate = 0.2, .clipvalue = 0.4}, 0);
+}
+
 /* Every optimizer with every set of its options that chooses slots: each form of each rule. */
 static void add_forms(int64_t count)
 {
@@ -205,6 +245,7 @@ void op_cases_add_updates(void)
     add_layerwise(40001, 2);
     add_layerwise(40001, 3);
     add_all_factored();
+    add_matrices();
     add_updates(1);
     add_updates(37);
     add_updates(40000);

@@ -466,7 +466,8 @@ static cornu_status new_prepared(const gpu *g, const plan *p, prepared **out)
         r->gathers |= o->kind == OP_GATHER;
         if (g->driver->host_transforms && transforms(o))
             r->host_gather = o;
-        if ((o->kind == OP_UPDATE || o->kind == OP_FACTORED_UPDATE || o->kind == OP_LAYERWISE) &&
+        if ((o->kind == OP_UPDATE || o->kind == OP_FACTORED_UPDATE || o->kind == OP_MATRIX_UPDATE ||
+             o->kind == OP_LAYERWISE) &&
             !r->optimizer)
             r->optimizer = &o->a.update.optimizer;
     }

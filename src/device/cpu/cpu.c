@@ -65,6 +65,7 @@ KERNELS(accumulate, &cpu_accumulate);
 KERNELS(average, &cpu_average);
 KERNELS(layerwise, &cpu_layerwise);
 KERNELS(factored_update, &cpu_factored_update);
+KERNELS(matrix_update, &cpu_matrix_update);
 KERNELS(constrain, &cpu_constrain);
 #undef KERNELS
 

@@ -116,7 +116,7 @@ extern const kernel cpu_gather, cpu_conv_first_forward, cpu_conv_first_pool_forw
     cpu_loss, cpu_metric, cpu_penalty, cpu_square_sum, cpu_penalized_square_sum, cpu_update,
     cpu_draw, cpu_resample_forward, cpu_resample_backward, cpu_embedding_forward,
     cpu_embedding_backward, cpu_recurrent_forward, cpu_recurrent_backward, cpu_tally, cpu_constrain,
-    cpu_accumulate, cpu_average, cpu_layerwise, cpu_recolor, cpu_factored_update;
+    cpu_accumulate, cpu_average, cpu_layerwise, cpu_recolor, cpu_factored_update, cpu_matrix_update;
 
 /* ---- limits (limits.c) ------------------------------------------------------------------- */
 

@@ -1,4 +1,6 @@
+#include "base/memory.h"
 #include "device/reference/reference.h"
+#include <stdlib.h>
 
 #define RULE static inline
 typedef float rule_real;
@@ -12,6 +14,7 @@ typedef float rule_real;
 #include "device/rules/constraint.h"
 #include "device/rules/factored.h"
 #include "device/rules/layerwise.h"
+#include "device/rules/matrix_step.h"
 #include "device/rules/optimizers.h"
 
 cornu_status reference_square_sum(const op_run *r)
@@ -147,6 +150,85 @@ cornu_status reference_factored_update(const op_run *r)
         const float g = gradient_at(r, &c, i, &w);
         r->out[0][i] = w - rate * rule_factored_direction(g, v[i]);
     }
+    return CORNU_OK;
+}
+
+/* A matrix X of `rows` <= `columns`, and what is computed of it. */
+typedef struct matrix_run {
+    int64_t rows, columns;
+    float *x, *y; /* [rows][columns] */
+    float *a, *b; /* [rows][rows] */
+} matrix_run;
+
+/* y = keep y + factor a b; b has b_row floats between the indices of the sum. */
+static void multiply(int64_t rows, int64_t columns, int64_t depth, const float *a, const float *b,
+                     int64_t b_row, int64_t b_column, float factor, float keep, const float *kept,
+                     float *y)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < columns; k++) {
+            double sum = 0;
+            for (int64_t at = 0; at < depth; at++)
+                sum += (double)a[i * depth + at] * (double)b[at * b_row + k * b_column];
+            y[i * columns + k] = (kept ? keep * kept[i * columns + k] : 0) + factor * (float)sum;
+        }
+}
+
+/* X = a X + (b A + c A A) X, A = X X' */
+static void iterate(const optimizer *o, matrix_run *m)
+{
+    float *y = m->y;
+    multiply(m->rows, m->rows, m->columns, m->x, m->x, 1, m->columns, 1, 0, NULL, m->a);
+    multiply(m->rows, m->rows, m->rows, m->a, m->a, m->rows, 1, (float)o->muon_c, (float)o->muon_b,
+             m->a, m->b);
+    multiply(m->rows, m->columns, m->rows, m->b, m->x, m->columns, 1, 1, (float)o->muon_a, m->x, y);
+    m->y = m->x;
+    m->x = y;
+}
+
+static void step_by_matrix(const op_run *r, matrix_run *m)
+{
+    const optimizer *o = &r->op->a.update.optimizer;
+    const int64_t columns = r->op->a.update.extents[2], count = m->rows * m->columns;
+    const bool transposed = columns != m->columns;
+    const optimizer_constants c = host_optimizer_step(r, r->op);
+    double squares = 0;
+    float w;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = transposed ? i % columns * m->columns + i / columns : i;
+        const float g = gradient_at(r, &c, i, &w);
+        r->out[1][i] = rule_matrix_momentum(r->out[1][i], g, c.momentum);
+        m->x[at] = rule_matrix_direction(r->out[1][i], g, c.momentum, o->nesterov);
+        squares += (double)m->x[at] * (double)m->x[at];
+    }
+    for (int64_t i = 0; i < count; i++)
+        m->x[i] /= (float)sqrt(squares) + MATRIX_STEP_EPSILON;
+    for (int64_t i = 0; i < o->ns_steps; i++)
+        iterate(o, m);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = transposed ? i % columns * m->columns + i / columns : i;
+        (void)gradient_at(r, &c, i, &w);
+        r->out[0][i] = rule_matrix_step(w, m->x[at], c.learning_rate, optimizer_matrix_root(r->op),
+                                        optimizer_matrix_share(r->op));
+    }
+}
+
+cornu_status reference_matrix_update(const op_run *r)
+{
+    const int64_t *extents = r->op->a.update.extents;
+    const bool transposed = extents[1] > extents[2];
+    matrix_run m = {.rows = extents[transposed ? 2 : 1], .columns = extents[transposed ? 1 : 2]};
+    float *values;
+    if (!optimizer_updates_at(&r->op->a.update.optimizer, r->input->iteration))
+        return CORNU_OK;
+    TRY(memory_new((size_t)(2 * m.rows * (m.columns + m.rows)), sizeof *values, "matrices",
+                   &values));
+    m.x = values;
+    m.y = m.x + m.rows * m.columns;
+    m.a = m.y + m.rows * m.columns;
+    m.b = m.a + m.rows * m.rows;
+    step_by_matrix(r, &m);
+    free(values);
     return CORNU_OK;
 }
 

@@ -182,6 +182,14 @@ RULE void rule_adafactor(const optimizer_constants *c, int form, rule_real *w, r
     (void)c, (void)form, (void)w, (void)g, (void)slot;
 }
 
+/* AdamW's step, by the factors; MATRIX_UPDATE does that on matrices. */
+#define RULE_FORMS_muon(X, id) X(id, muon, 3)
+RULE void rule_muon(const optimizer_constants *c, int form, rule_real *w, rule_real g,
+                    rule_real *slot)
+{
+    rule_adam(c, form, w, g, slot);
+}
+
 /* z, which begins as w before it decays, and v of Adam: z -= lr g / (sqrt(v / (1 - b2^t)) +
    epsilon); x = (w - (1 - b1) z) / b1, by the new z as Keras on TensorFlow has it; x += (z - x) /
    t; w = (1 - b1) z + b1 x. The shares are a float's differences, as Keras's are. */

@@ -326,7 +326,8 @@ static int order_unfrozen(const cornu_model *m, int *order)
     for (int turn = 0; turn < OPTIMIZER_SLOTS_ALL; turn++)
         for (int i = 0; i < m->weight_count; i++)
             for (int j = 0; j < OPTIMIZER_SLOTS_ALL; j++) {
-                if (m->variables[i].statistic || !slots[j].needed || slots[j].turn != turn)
+                if (m->variables[i].statistic || slots[j].turn != turn ||
+                    !model_needs_slot(m, i, &slots[j]))
                     continue;
                 order[count++] = model_slot(m, i, j);
             }

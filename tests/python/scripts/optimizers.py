@@ -27,6 +27,8 @@ chosen = [
     optimizers.Lamb(), optimizers.Lamb(0.02, beta_1=0.8, epsilon=1e-4, weight_decay=0.1), optimizers.Lamb(0.01, global_clipnorm=0.5),
     "adafactor", optimizers.Adafactor(0.2, beta_2_decay=-0.6, epsilon_1=1e-4, epsilon_2=0.1, clip_threshold=0.7, weight_decay=0.1),
     optimizers.Adafactor(0.1, relative_step=False, global_clipnorm=0.5),
+    "muon", optimizers.Muon(0.02, adam_weight_decay=0.1, epsilon=1e-4, weight_decay=0.2, momentum=0.8, ns_steps=3, nesterov=False),
+    optimizers.Muon(0.02, exclude_layers=["dense"], adam_lr_ratio=0.5, clipnorm=0.5), optimizers.Muon(0.01, rms_rate=None),
     optimizers.ScheduleFreeAdamW(), optimizers.ScheduleFreeAdamW(0.02, beta_1=0.8, epsilon=1e-4, warmup_steps=5, weight_decay=0.1),
 ]
 first = [rng.normal(0, 0.4, shape) for shape in ((8, 2), (2,))]

@@ -41,6 +41,8 @@ class Optimizer(Configured):
         self._trains = lambda: None  # the model that it was compiled with last
         super().__init__(*args, **kwargs)
         self.learning_rate = self._config["learning_rate"]
+        if "exclude_layers" in self._config:
+            self._config["exclude_layers"] = self._config["exclude_layers"] or []
         self._check_steps()
         if decay is not None:
             self._decay(decay)

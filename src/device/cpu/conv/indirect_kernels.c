@@ -223,9 +223,24 @@ static void add_rows(const float *from, int64_t stride, int64_t rows, int64_t co
     }
 }
 
+static float dot(const float *a, const float *b, int64_t count)
+{
+    vec sums = {0};
+    float sum = 0;
+    int64_t i = 0;
+    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
+        sums += vec_load(a + i) * vec_load(b + i);
+    if (i < count)
+        sums += vec_load_first(a + i, count - i) * vec_load_first(b + i, count - i);
+    for (int v = 0; v < VEC_FLOATS; v++)
+        sum += sums[v];
+    return sum;
+}
+
 const indirect_kernels ISA(cpu_indirect) = {.vector = VEC_FLOATS,
                                             .panel_most = VECS_MOST * VEC_FLOATS,
                                             .product = product,
                                             .gradient = gradient,
                                             .pack = pack,
-                                            .add_rows = add_rows};
+                                            .add_rows = add_rows,
+                                            .dot = dot};

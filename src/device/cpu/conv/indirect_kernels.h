@@ -44,6 +44,8 @@ typedef struct indirect_kernels {
                  int64_t width, float *to);
     /* sums[columns] += the rows of from[rows][stride] */
     void (*add_rows)(const float *from, int64_t stride, int64_t rows, int64_t columns, float *sums);
+    /* The sum of a[i] b[i]. */
+    float (*dot)(const float *a, const float *b, int64_t count);
 } indirect_kernels;
 
 #endif

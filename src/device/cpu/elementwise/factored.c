@@ -1,7 +1,6 @@
 /* FACTORED_UPDATE: passes over the rows of a weight [outer][rows][columns]. The gradient is
    clipped, and the weight decays, anew in each pass: only the last one writes the weight. */
-#include "device/cpu/cpu.h"
-#include "device/host/host.h"
+#include "device/cpu/elementwise/places.h"
 #include <math.h>
 
 #define RULE static inline
@@ -29,18 +28,6 @@ typedef struct factored_run {
     float *mean;           /* [outer]: of r */
     double (*partials)[2];
 } factored_run;
-
-/* Where the elements from `plain` on are; *count: how many of them are side by side. */
-static int64_t place(const factored_run *f, int64_t plain, int64_t *count)
-{
-    if (f->units == 0)
-        return plain;
-    const int64_t row = plain / f->units, unit = plain % f->units;
-    const int64_t panel = unit / PANEL_COLUMNS * PANEL_COLUMNS;
-    const int64_t width = cpu_least(PANEL_COLUMNS, f->units - panel);
-    *count = cpu_least(*count, panel + width - unit);
-    return panel * f->in + row * width + unit - panel;
-}
 
 /* The gradient of element i, clipped; *w: the weight, decayed. */
 static inline float gradient_at(const factored_run *f, int64_t i, float *w)
@@ -70,7 +57,7 @@ static void rows_task(void *context, int64_t task, int worker)
         double squares = 0;
         for (int64_t k = 0, count; k < f->columns; k += count) {
             count = f->columns - k;
-            const int64_t at = place(f, row * f->columns + k, &count);
+            const int64_t at = cpu_place(f->in, f->units, row * f->columns + k, &count);
             for (int64_t i = at; i < at + count; i++) {
                 float w;
                 const float g = gradient_at(f, i, &w);
@@ -96,7 +83,7 @@ static void columns_task(void *context, int64_t task, int worker)
     for (int64_t row = outer * f->rows; row < (outer + 1) * f->rows; row++)
         for (int64_t k = 0, count; k < width; k += count) {
             count = width - k;
-            const int64_t at = place(f, row * f->columns + first + k, &count);
+            const int64_t at = cpu_place(f->in, f->units, row * f->columns + first + k, &count);
             for (int64_t i = 0; i < count; i++) {
                 float w;
                 const float g = gradient_at(f, at + i, &w);
@@ -131,7 +118,7 @@ static void directions_task(void *context, int64_t task, int worker)
         const int64_t outer = row / f->rows;
         for (int64_t k = 0, count; k < f->columns; k += count) {
             count = f->columns - k;
-            const int64_t at = place(f, row * f->columns + k, &count);
+            const int64_t at = cpu_place(f->in, f->units, row * f->columns + k, &count);
             for (int64_t i = 0; i < count; i++) {
                 float w, *v = &f->v[at + i];
                 const float g = gradient_at(f, at + i, &w);

@@ -5,14 +5,12 @@
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/matmul/matmul.h"
-#include "device/cpu/matmul/matmul_kernels.h"
 #include <stdlib.h>
 #include <string.h>
 
 CPU_ISA_TABLE(indirect_kernels, cpu_indirect);
 const indirect_kernels *const *const cpu_product_kernels = cpu_indirect;
-CPU_ISA_TABLE(matmul_kernels, cpu_matmul_kernels);
-CPU_ISA_PREPARE(prepare_kernels, cpu_matmul_kernels)
+CPU_ISA_PREPARE(prepare_kernels, cpu_indirect)
 
 enum {
     DEPTH = 192,      /* of a panel of b, which stays in L1 or L2 */
@@ -152,8 +150,7 @@ void product_block(const indirect_kernels *k, const product *p, int64_t row, int
 /* ---- the kernel -------------------------------------------------------------------------- */
 
 typedef struct matmul_run {
-    const matmul_kernels *kernels;
-    const indirect_kernels *products;
+    const indirect_kernels *kernels;
     matmul_shape s;
     const float *a, *b;
     float *y, *memory; /* memory: [workers][product_floats()] */
@@ -191,40 +188,43 @@ static void run_task(void *context, int64_t task, int worker)
         if (r->dots)
             run_dots(r, &p, row, end_row - row);
         else
-            product_block(r->products, &p, row, end_row - row,
-                          i % r->panels * product_panel(r->products, s),
+            product_block(r->kernels, &p, row, end_row - row,
+                          i % r->panels * product_panel(r->kernels, s),
                           r->memory + worker * product_floats());
     }
 }
 
-static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
-                            size_t *scratch_bytes)
+int64_t cpu_matmul_floats(threads *pool)
 {
-    cpu_need_scratch(scratch_bytes, threads_count(pool) * product_floats());
+    return threads_count(pool) * product_floats();
+}
+
+void cpu_multiply(const indirect_kernels *k, threads *pool, const matmul_shape *s, const float *a,
+                  const float *b, float *y, float *memory)
+{
+    matmul_run m = {.kernels = k, .s = *s, .a = a, .b = b, .y = y, .memory = memory};
+    const bool a_runs = s->a_depth == 1 || s->rows == 1,
+               b_runs = s->b_depth == 1 || s->columns == 1;
+    m.dots = a_runs && b_runs && s->columns < DOTS_MOST;
+    m.row_blocks = cpu_divide_up(s->rows, PRODUCT_ROWS);
+    m.panels = m.dots ? 1 : cpu_divide_up(s->columns, product_panel(k, s));
+    m.blocks = s->count * m.row_blocks * m.panels;
+    m.per_task = cpu_rows_per_task(cpu_least(PRODUCT_ROWS, s->rows) * s->depth);
+    threads_run(pool, cpu_divide_up(m.blocks, m.per_task), run_task, &m);
+}
+
+cornu_status cpu_matmul_prepare(const plan *p, const op *o, threads *pool, void **state,
+                                size_t *scratch_bytes)
+{
+    cpu_need_scratch(scratch_bytes, cpu_matmul_floats(pool));
     return prepare_kernels(p, o, pool, state, scratch_bytes);
 }
 
 static cornu_status run(const op_run *r)
 {
-    cpu_isa isa;
-    TRY(cpu_isa_choose(&isa));
-    matmul_run m = {.kernels = r->state,
-                    .products = cpu_indirect[isa],
-                    .s = matmul_shape_of(r->plan, r->op),
-                    .a = r->in[0],
-                    .b = r->in[1],
-                    .y = r->out[0],
-                    .memory = r->scratch};
-    const matmul_shape *s = &m.s;
-    const bool a_runs = s->a_depth == 1 || s->rows == 1,
-               b_runs = s->b_depth == 1 || s->columns == 1;
-    m.dots = a_runs && b_runs && s->columns < DOTS_MOST;
-    m.row_blocks = cpu_divide_up(s->rows, PRODUCT_ROWS);
-    m.panels = m.dots ? 1 : cpu_divide_up(s->columns, product_panel(m.products, s));
-    m.blocks = s->count * m.row_blocks * m.panels;
-    m.per_task = cpu_rows_per_task(cpu_least(PRODUCT_ROWS, s->rows) * s->depth);
-    threads_run(r->pool, cpu_divide_up(m.blocks, m.per_task), run_task, &m);
+    const matmul_shape s = matmul_shape_of(r->plan, r->op);
+    cpu_multiply(r->state, r->pool, &s, r->in[0], r->in[1], r->out[0], r->scratch);
     return CORNU_OK;
 }
 
-const kernel cpu_matmul = {.name = "indirect", .prepare = prepare, .run = run};
+const kernel cpu_matmul = {.name = "indirect", .prepare = cpu_matmul_prepare, .run = run};

@@ -16,6 +16,7 @@
 #include "device/rules/optimizers.h"
 #include "device/rules/factored.h"
 #include "device/rules/layerwise.h"
+#include "device/rules/matrix_step.h"
 
 /* Gradients are multiplied by this. A norm that is not finite makes it NaN, so that it is seen.
    Each square is finite, but their sum may not be: a power of two makes room for 65536 of them. */
@@ -224,10 +225,9 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS) cornu_layerwise(lay
 
 /* ---- Adafactor's step ------------------------------------------------------------------------ */
 
-static __device__ inline bool is_its_step(const factored_params &p)
+static __device__ inline bool is_its_step(const cuda_clock &clock, int64_t steps)
 {
-    return p.update.steps <= 1 ||
-           this_step(&p.update.clock)->iteration % p.update.steps == p.update.steps - 1;
+    return steps <= 1 || this_step(&clock)->iteration % steps == steps - 1;
 }
 
 /* Where element i is. */
@@ -239,8 +239,9 @@ static __device__ inline int64_t stored(const factored_params &p, int64_t i)
 }
 
 /* The gradient at `at`, clipped; *w: the weight, decayed. */
-static __device__ inline float clipped(const factored_params &p, const optimizer_constants &c,
-                                       int64_t at, float *w)
+template <typename params>
+static __device__ inline float clipped(const params &p, const optimizer_constants &c, int64_t at,
+                                       float *w)
 {
     float g = p.g[at];
     *w = p.w[at];
@@ -262,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     cornu_factored_rows(factored_rows_params p)
 {
     __shared__ sum2 shared[WARP];
-    if (!is_its_step(p))
+    if (!is_its_step(p.update.clock, p.update.steps))
         return;
     const optimizer_constants c = constants_of(p.update, p.square);
     const int64_t row = blockIdx.x;
@@ -278,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
 /* A thread has a column. */
 extern "C" __global__ void cornu_factored_columns(factored_columns_params p)
 {
-    if (!is_its_step(p))
+    if (!is_its_step(p.update.clock, p.update.steps))
         return;
     const optimizer_constants c = constants_of(p.update, p.square);
     for (EACH(i, p.outer * p.columns)) {
@@ -308,7 +309,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     cornu_factored_directions(factored_directions_params p)
 {
     __shared__ sum2 shared[WARP];
-    if (!is_its_step(p))
+    if (!is_its_step(p.update.clock, p.update.steps))
         return;
     const optimizer_constants c = constants_of(p.update, p.square);
     const int64_t begin = (int64_t)blockIdx.x * p.piece, end = least(begin + p.piece, p.count);
@@ -337,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
 {
     __shared__ sum2 shared[WARP];
     __shared__ float rate;
-    if (!is_its_step(p))
+    if (!is_its_step(p.update.clock, p.update.steps))
         return;
     const optimizer_constants c = constants_of(p.update, p.square);
     sum2 weights, directions;
@@ -351,6 +352,81 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
         float w;
         const float g = clipped(p, c, i, &w);
         p.w[i] = w - rate * rule_factored_direction(g, p.v[i]);
+    }
+}
+
+/* ---- Muon's step on a matrix ----------------------------------------------------------------- */
+
+/* Where element i of the weight is in X. */
+static __device__ inline int64_t in_x(const matrix_params &p, int64_t i)
+{
+    return p.rows > p.columns ? i % p.columns * p.rows + i / p.columns : i;
+}
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_matrix_directions(matrix_directions_params p)
+{
+    __shared__ sum2 shared[WARP];
+    if (!is_its_step(p.update.clock, p.update.steps))
+        return;
+    const optimizer_constants c = constants_of(p.update, p.square);
+    const int64_t begin = (int64_t)blockIdx.x * p.piece;
+    const int64_t end = least(begin + p.piece, p.rows * p.columns);
+    sum2 sum = sum2_of(0);
+    for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+        float w;
+        const float g = clipped(p, c, i, &w);
+        p.m[i] = rule_matrix_momentum(p.m[i], g, c.momentum);
+        const float x = rule_matrix_direction(p.m[i], g, c.momentum, p.nesterov);
+        p.x[in_x(p, i)] = x;
+        sum = sum2_plus(sum, x * x);
+    }
+    sum = block_sum(sum2_settled(sum), shared);
+    if (threadIdx.x == 0)
+        p.partials[blockIdx.x] = sum;
+}
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    cornu_matrix_scale(matrix_scale_params p)
+{
+    __shared__ sum2 shared[WARP];
+    __shared__ float norm;
+    if (!is_its_step(p.update.clock, p.update.steps))
+        return;
+    sum2 sum = sum2_of(0);
+    for (int64_t i = threadIdx.x; i < p.blocks; i += blockDim.x)
+        sum = sum2_add(sum, p.partials[i]);
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0)
+        norm = sqrtf(sum2_value(sum));
+    __syncthreads();
+    for (EACH(i, p.rows * p.columns))
+        p.x[i] /= norm + MATRIX_STEP_EPSILON;
+}
+
+extern "C" __global__ void cornu_matrix_product(matrix_product_params p)
+{
+    if (!is_its_step(p.clock, p.steps))
+        return;
+    for (EACH(i, p.rows * p.columns)) {
+        const float *a = p.a + i / p.columns * p.depth, *b = p.b + i % p.columns * p.b_column;
+        sum2 sum = sum2_of(0);
+        for (int64_t k = 0; k < p.depth; k++)
+            sum = sum2_plus(sum, a[k] * b[k * p.b_depth]);
+        const float product = p.factor * sum2_value(sum2_settled(sum));
+        p.y[i] = p.kept ? p.keep * p.kept[i] + product : product;
+    }
+}
+
+extern "C" __global__ void cornu_matrix_step(matrix_step_params p)
+{
+    if (!is_its_step(p.update.clock, p.update.steps))
+        return;
+    const optimizer_constants c = constants_of(p.update, p.square);
+    for (EACH(i, p.rows * p.columns)) {
+        float w;
+        (void)clipped(p, c, i, &w);
+        p.w[i] = rule_matrix_step(w, p.x[in_x(p, i)], c.learning_rate, p.root, p.share);
     }
 }
 

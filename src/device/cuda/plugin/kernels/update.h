@@ -80,6 +80,34 @@ typedef struct factored_params {
 typedef factored_params factored_rows_params, factored_columns_params, factored_means_params,
     factored_directions_params, factored_step_params;
 
+/* MATRIX_UPDATE on a weight [rows][columns]: X, which has the fewer of the two as rows, and sums of
+   squares of its pieces; X over its norm; after the products the step. */
+typedef struct matrix_params {
+    update_params update;
+    float *w;
+    const float *g;
+    float *m;
+    float *x;
+    sum2 *partials; /* [blocks] */
+    int64_t rows, columns;
+    int64_t piece, blocks; /* of the first launch */
+    float root, share;
+    int32_t nesterov;
+    int32_t square; /* index of the weight's square sum */
+} matrix_params;
+typedef matrix_params matrix_directions_params, matrix_scale_params, matrix_step_params;
+
+/* y[rows][columns] = keep kept + factor a b; kept may be NULL. b_depth, b_column: from one index of
+   the sum, and one column of b, to the next. */
+typedef struct matrix_product_params {
+    cuda_clock clock;
+    int64_t steps; /* of an update */
+    const float *a, *b, *kept;
+    float *y;
+    int64_t rows, columns, depth, b_depth, b_column;
+    float factor, keep;
+} matrix_product_params;
+
 /* Square sums of all variables, in two launches: one block a piece, one block a variable. */
 typedef struct update_squares_params {
     const update_piece *pieces;

@@ -383,19 +383,25 @@ cornu_status cuda_column_sums(gpu *g, gpu_address x, int64_t rows, int64_t colum
 
 /* ---- SQUARE_SUM ---------------------------------------------------------------------------- */
 
-static bool has_updates(const plan *p)
+static bool has(const plan *p, op_kind kind)
 {
     for (int i = 0; i < p->op_count; i++)
-        if (p->ops[i].kind == OP_UPDATE)
+        if (p->ops[i].kind == kind)
             return true;
     return false;
+}
+
+bool cuda_sums_squares_alone(const plan *p)
+{
+    return !has(p, OP_UPDATE) || has(p, OP_MATRIX_UPDATE);
 }
 
 static bool accepts_with_updates(const gpu *g, const plan *p, const op *o, const char **why)
 {
     (void)g, (void)o;
-    *why = "nothing is updated";
-    return has_updates(p);
+    *why = has(p, OP_UPDATE) ? "a MATRIX_UPDATE reads the sums before the updates run"
+                             : "nothing is updated";
+    return !cuda_sums_squares_alone(p);
 }
 
 static cornu_status enqueue_alone(const gpu_op *r)

@@ -24,6 +24,8 @@ cornu_status cuda_bias_activation(gpu *g, gpu_address x, gpu_address bias, gpu_a
 /* elementwise.c: y[i] = bfloat16 of x[i], rounded to nearest even; y holds 2 bytes an element. */
 cornu_status cuda_cast_bf16(gpu *g, gpu_address x, gpu_address y, int64_t count);
 
+/* elementwise.c: Are the square sums made where the plan has them, not with all updates? */
+bool cuda_sums_squares_alone(const plan *p);
 /* update.c: what cuda_updates_absorb says as the first kernel of cuda_dense_backward_weights. */
 extern const gpu_kernel cuda_dense_with_updates;
 

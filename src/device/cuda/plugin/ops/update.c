@@ -205,6 +205,7 @@ static cornu_status fill_tables(const gpu *g, tables *t, const plan *p, const gp
         else if (o->kind == OP_UPDATE && !is_absorbed(g, p, o->in[1]))
             TRY(add_pieces(t, p, o, tensors, sums_squares));
     }
+    *sums_squares &= !cuda_sums_squares_alone(p);
     return CORNU_OK;
 }
 
@@ -390,6 +391,117 @@ static cornu_status enqueue_factored(const gpu_op *r)
 static const gpu_kernel factored = {
     .name = "factors", .prepare = prepare_factored, .enqueue = enqueue_factored};
 const gpu_kernel *const cuda_factored_update[] = {&factored, NULL};
+
+/* ---- MATRIX_UPDATE --------------------------------------------------------------------------- */
+
+/* Scratch memory: X twice, A = X X' and a sum of its powers, the partial sums. */
+typedef struct matrix_buffers {
+    float *x, *y, *a, *b;
+    sum2 *partials;
+} matrix_buffers;
+
+static int64_t least_of(const int64_t *extents)
+{
+    return extents[1] < extents[2] ? extents[1] : extents[2];
+}
+
+static cornu_status prepare_matrix(gpu *g, const plan *p, const op *o, void **state,
+                                   size_t *scratch_bytes)
+{
+    const int64_t count = p->tensors[o->in[0]].count, least = least_of(o->a.update.extents);
+    int64_t blocks;
+    (void)g, (void)state;
+    (void)layerwise_piece(count, &blocks);
+    *scratch_bytes += 2 * gpu_aligned((size_t)count * sizeof(float)) +
+                      2 * gpu_aligned((size_t)(least * least) * sizeof(float)) +
+                      (size_t)blocks * sizeof(sum2);
+    return CORNU_OK;
+}
+
+static matrix_buffers matrix_buffers_at(const int64_t *extents, gpu_address scratch)
+{
+    const int64_t least = least_of(extents);
+    const size_t all = gpu_aligned((size_t)(extents[1] * extents[2]) * sizeof(float));
+    const size_t square = gpu_aligned((size_t)(least * least) * sizeof(float));
+    const gpu_address a = scratch + 2 * all;
+    return (matrix_buffers){.x = (float *)scratch,
+                            .y = (float *)(scratch + all),
+                            .a = (float *)a,
+                            .b = (float *)(a + square),
+                            .partials = (sum2 *)(a + 2 * square)};
+}
+
+/* X = a X + (b A + c A A) X */
+static cornu_status launch_iteration(const gpu_op *r, matrix_buffers *m)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    const int64_t *extents = r->op->a.update.extents, least = least_of(extents);
+    const int64_t most = extents[1] * extents[2] / least;
+    float *x = m->x;
+    matrix_product_params p = {.clock = cuda_clock_of(r),
+                               .steps = optimizer_update_steps(how->gradient_accumulation_steps),
+                               .a = x,
+                               .b = x,
+                               .y = m->a,
+                               .rows = least,
+                               .columns = least,
+                               .depth = most,
+                               .b_depth = 1,
+                               .b_column = most,
+                               .factor = 1};
+    TRY(cuda_launch(r->g, CUDA_matrix_product, cuda_element_grid(least * least), &p));
+    p.a = p.b = p.kept = m->a;
+    p.y = m->b;
+    p.depth = p.b_depth = least;
+    p.b_column = 1;
+    p.factor = (float)how->muon_c;
+    p.keep = (float)how->muon_b;
+    TRY(cuda_launch(r->g, CUDA_matrix_product, cuda_element_grid(least * least), &p));
+    p.a = m->b;
+    p.b = p.kept = x;
+    p.y = m->y;
+    p.columns = p.b_depth = most;
+    p.factor = 1;
+    p.keep = (float)how->muon_a;
+    TRY(cuda_launch(r->g, CUDA_matrix_product, cuda_element_grid(least * most), &p));
+    m->x = m->y;
+    m->y = x;
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_matrix(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    const int64_t *extents = r->op->a.update.extents, count = GPU_OUT(r, 0)->count;
+    matrix_buffers m = matrix_buffers_at(extents, r->scratch);
+    matrix_params p = {.update = params_of(r->op, r->tensors),
+                       .w = (float *)r->out[0],
+                       .g = (const float *)r->in[1],
+                       .m = (float *)r->out[1],
+                       .x = m.x,
+                       .partials = m.partials,
+                       .rows = extents[1],
+                       .columns = extents[2],
+                       .root = optimizer_matrix_root(r->op),
+                       .share = optimizer_matrix_share(r->op),
+                       .nesterov = how->nesterov,
+                       .square = r->op->a.update.norm_slot};
+    p.update.clock = cuda_clock_of(r);
+    p.piece = layerwise_piece(count, &p.blocks);
+    const cuda_grid pieces = {.x = (unsigned)p.blocks, .threads = UPDATE_THREADS};
+    cuda_grid all = cuda_element_grid(count);
+    all.threads = UPDATE_THREADS;
+    TRY(cuda_launch(r->g, CUDA_matrix_directions, pieces, &p));
+    TRY(cuda_launch(r->g, CUDA_matrix_scale, all, &p));
+    for (int64_t i = 0; i < how->ns_steps; i++)
+        TRY(launch_iteration(r, &m));
+    p.x = m.x;
+    return cuda_launch(r->g, CUDA_matrix_step, all, &p);
+}
+
+static const gpu_kernel matrix = {
+    .name = "matrices", .prepare = prepare_matrix, .enqueue = enqueue_matrix};
+const gpu_kernel *const cuda_matrix_update[] = {&matrix, NULL};
 
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
 

@@ -6,42 +6,9 @@
 
 #include "device/opencl/plugin/kernels/shared.h"
 
-#include "device/opencl/plugin/kernels/clip.h"
+#include "device/opencl/plugin/kernels/gradient.h"
 
 #include "device/rules/factored.h"
-#include "device/rules/optimizers.h"
-
-/* Every pass reads these; steps: of an update. */
-#define GRADIENT                                                                               \
-    OUT(float, w), IN(float, g), IN(float, squares), const int square_first,                   \
-        const int square_count, const float norm_most, const float clip_value,                 \
-        const float weight_decay, const float penalty_l1, const float penalty_l2,              \
-        const float learning_rate, const float beta_2, const long steps, const ulong iteration
-
-#define IS_NOT_ITS_STEP (steps > 1 && iteration % (ulong)steps != (ulong)(steps - 1))
-
-/* Each work-item adds up the norm itself: no barrier. */
-#define BEGIN                                                                                  \
-    optimizer_constants constants = {.learning_rate = learning_rate,                           \
-                                     .gradient_scale = 1,                                      \
-                                     .clip_value = clip_value,                                 \
-                                     .weight_decay = weight_decay,                             \
-                                     .penalty_l1 = penalty_l1,                                 \
-                                     .penalty_l2 = penalty_l2};                                \
-    AT(w);                                                                                     \
-    AT(g);                                                                                     \
-    AT(squares);                                                                               \
-    if (squares)                                                                               \
-    constants.gradient_scale = clip_scale(squares, square_first, square_count, norm_most)
-
-/* The gradient, clipped; *w: the weight, decayed. */
-static inline float clipped(const optimizer_constants *c, float *w, float g)
-{
-    if (c->penalty_l1 > 0 || c->penalty_l2 > 0)
-        g = rule_penalized(c->penalty_l1, c->penalty_l2, *w, g);
-    rule_clip_and_decay(c, w, &g);
-    return g;
-}
 
 /* A group has a row. */
 KERNEL(factored_rows, WORK_ITEMS)
@@ -60,7 +27,7 @@ KERNEL(factored_rows, WORK_ITEMS)
     }
     sum = group_sum2(sum2_settled(sum), shared);
     if (get_local_id(0) == 0)
-        r[row] = rule_factored_mean(beta_2, r[row], sum2_value(sum) / columns);
+        r[row] = rule_factored_mean(gradient_alpha, r[row], sum2_value(sum) / columns);
 }
 
 /* A work-item has a column. */
@@ -80,7 +47,7 @@ KERNEL(factored_columns, WORK_ITEMS)
             const float gradient = clipped(&constants, &weight, g[first + k * columns]);
             sum = sum2_plus(sum, rule_factored_square(gradient, epsilon_1));
         }
-        c[i] = rule_factored_mean(beta_2, c[i], sum2_value(sum2_settled(sum)) / rows);
+        c[i] = rule_factored_mean(gradient_alpha, c[i], sum2_value(sum2_settled(sum)) / rows);
     }
 }
 
@@ -127,7 +94,7 @@ KERNEL(factored_vector, WORK_ITEMS)
     for (EACH(i, count)) {
         float weight = w[i];
         const float gradient = clipped(&constants, &weight, g[i]);
-        v[i] = rule_factored_mean(beta_2, v[i], rule_factored_square(gradient, epsilon_1));
+        v[i] = rule_factored_mean(gradient_alpha, v[i], rule_factored_square(gradient, epsilon_1));
     }
 }
 

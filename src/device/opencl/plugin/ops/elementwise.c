@@ -370,7 +370,7 @@ const gpu_kernel *const opencl_layerwise[] = {&layerwise, NULL};
 
 /* ---- FACTORED_UPDATE ------------------------------------------------------------------------- */
 
-/* GRADIENT of kernels/factored.cl */
+/* GRADIENT of kernels/gradient.h */
 #define A_GRADIENT                                                                            \
     A_ADDRESS(r->out[0]), A_ADDRESS(r->in[1]), A_ADDRESS(r->in[5]), A_INT(own < 0 ? 0 : own), \
         A_INT(own < 0 ? r->op->a.update.norm_count : 1),                                      \
@@ -429,6 +429,91 @@ static cornu_status enqueue_factored(const gpu_op *r)
 static const gpu_kernel factored = {
     .name = "factors", .prepare = prepare_factored, .enqueue = enqueue_factored};
 const gpu_kernel *const opencl_factored_update[] = {&factored, NULL};
+
+/* ---- MATRIX_UPDATE --------------------------------------------------------------------------- */
+
+/* Scratch memory: the partial sums, X twice, A = X X' and a sum of its powers, X's norm. */
+typedef struct matrix_buffers {
+    gpu_address x, y, a, b, norm, end;
+} matrix_buffers;
+
+static matrix_buffers matrix_buffers_at(const int64_t *extents, int64_t groups, gpu_address scratch)
+{
+    const int64_t least = extents[1] < extents[2] ? extents[1] : extents[2];
+    const gpu_address all = (gpu_address)(extents[1] * extents[2]) * sizeof(float);
+    const gpu_address square = (gpu_address)(least * least) * sizeof(float);
+    const gpu_address x = scratch + (gpu_address)groups * sizeof(sum2), a = x + 2 * all;
+    return (matrix_buffers){.x = x,
+                            .y = x + all,
+                            .a = a,
+                            .b = a + square,
+                            .norm = a + 2 * square,
+                            .end = a + 2 * square + sizeof(float)};
+}
+
+static cornu_status prepare_matrix(gpu *g, const plan *p, const op *o, void **state,
+                                   size_t *scratch_bytes)
+{
+    int64_t groups;
+    (void)g, (void)state;
+    (void)square_piece(p->tensors[o->in[0]].count, &groups);
+    *scratch_bytes += (size_t)matrix_buffers_at(o->a.update.extents, groups, 0).end;
+    return CORNU_OK;
+}
+
+#define A_UPDATE_STEPS A_LONG(steps), steps > 0 ? A_STEP(STEP_ITERATION) : A_LONG(0)
+
+static cornu_status enqueue_matrix_iteration(const gpu_op *r, matrix_buffers *m)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    const int64_t *extents = r->op->a.update.extents, steps = how->gradient_accumulation_steps;
+    const int64_t least = extents[1] < extents[2] ? extents[1] : extents[2];
+    const int64_t most = extents[1] < extents[2] ? extents[2] : extents[1];
+    const gpu_address x = m->x, y = m->y;
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_matrix_product, opencl_element_grid(least * least), A_ADDRESS(x),
+                      A_ADDRESS(x), A_ADDRESS(0), A_ADDRESS(m->a), A_LONG(least), A_LONG(least),
+                      A_LONG(most), A_LONG(1), A_LONG(most), A_FLOAT(1), A_FLOAT(0),
+                      A_UPDATE_STEPS));
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_matrix_product, opencl_element_grid(least * least),
+                      A_ADDRESS(m->a), A_ADDRESS(m->a), A_ADDRESS(m->a), A_ADDRESS(m->b),
+                      A_LONG(least), A_LONG(least), A_LONG(least), A_LONG(least), A_LONG(1),
+                      A_FLOAT((float)how->muon_c), A_FLOAT((float)how->muon_b), A_UPDATE_STEPS));
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_matrix_product, opencl_element_grid(least * most),
+                      A_ADDRESS(m->b), A_ADDRESS(x), A_ADDRESS(x), A_ADDRESS(y), A_LONG(least),
+                      A_LONG(most), A_LONG(least), A_LONG(most), A_LONG(1), A_FLOAT(1),
+                      A_FLOAT((float)how->muon_a), A_UPDATE_STEPS));
+    m->x = y;
+    m->y = x;
+    return CORNU_OK;
+}
+
+static cornu_status enqueue_matrix(const gpu_op *r)
+{
+    const optimizer *how = &r->op->a.update.optimizer;
+    const optimizer_constants c = optimizer_step(r->op, 0, 0, 0);
+    const int own = r->op->a.update.norm_slot;
+    const int64_t *extents = r->op->a.update.extents, steps = how->gradient_accumulation_steps;
+    int64_t groups, count = GPU_IN(r, 0)->count, piece = square_piece(count, &groups);
+    matrix_buffers m = matrix_buffers_at(extents, groups, r->scratch);
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_matrix_directions, opencl_line(groups), A_GRADIENT,
+                      A_ADDRESS(r->out[1]), A_ADDRESS(m.x), A_LONG(extents[1]), A_LONG(extents[2]),
+                      A_LONG(piece), A_FLOAT(c.momentum), A_INT(how->nesterov),
+                      A_ADDRESS(r->scratch)));
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_matrix_norm, opencl_line(1), A_ADDRESS(r->scratch),
+                      A_LONG(groups), A_ADDRESS(m.norm), A_UPDATE_STEPS));
+    TRY(OPENCL_LAUNCH(r->g, OPENCL_matrix_scale, opencl_element_grid(count), A_ADDRESS(m.x),
+                      A_LONG(count), A_ADDRESS(m.norm), A_UPDATE_STEPS));
+    for (int64_t i = 0; i < how->ns_steps; i++)
+        TRY(enqueue_matrix_iteration(r, &m));
+    return OPENCL_LAUNCH(r->g, OPENCL_matrix_step, opencl_element_grid(count), A_GRADIENT,
+                         A_ADDRESS(m.x), A_LONG(extents[1]), A_LONG(extents[2]),
+                         A_FLOAT(optimizer_matrix_root(r->op)),
+                         A_FLOAT(optimizer_matrix_share(r->op)));
+}
+
+static const gpu_kernel matrix = {
+    .name = "matrices", .prepare = prepare_matrix, .enqueue = enqueue_matrix};
+const gpu_kernel *const opencl_matrix_update[] = {&matrix, NULL};
 
 /* ---- sums of gradients, averages of weights ------------------------------------------------ */
 
