@@ -57,6 +57,18 @@ int64_t layer_numbers(const layer *l)
     return count;
 }
 
+const layer *layer_of_weight(const layer *l, int number)
+{
+    for (const config_field *f = l->kind->fields; f->key; f++)
+        for (int i = 0; f->type == CONFIG_LAYER && i < list_of(l, f)->count; i++) {
+            const layer *inner = list_of(l, f)->item[i];
+            const int own = number - inner->first_variable;
+            if (own >= 0 && own < inner->weight_count)
+                return layer_of_weight(inner, own);
+        }
+    return l;
+}
+
 /* ---- reading ------------------------------------------------------------------------------ */
 
 static cornu_status find_kind(const layer *around, const doc *d, const char *name,

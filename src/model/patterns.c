@@ -1,5 +1,5 @@
-/* Keras's are Python's. POSIX's extended ones, of which the C library has a reader, mean the same
-   as long as they have none of Python's own signs, which are refused. */
+/* Keras's expressions are Python's. POSIX's extended ones, which the C library reads, mean the same
+   as long as they have no sign that is Python's alone; such signs are refused. */
 #include "model/patterns.h"
 #include "model/config.h"
 #include <ctype.h>
@@ -11,7 +11,7 @@ static bool is_repeat(char c)
     return c && strchr("*+?", c);
 }
 
-/* What stands first in the text that the C library would read otherwise than Python; or NULL. */
+/* The first place of the text that the C library would read otherwise than Python; or NULL. */
 static const char *foreign(const char *s)
 {
     bool in_class = false;

@@ -267,6 +267,20 @@ def test_muon_uses_adamw_for_vectors_and_excluded_layers(name, options, velociti
     assert len(model.optimizer.variables) == 2 + 4 + velocities
 
 
+@pytest.mark.parametrize("expression, weights", [
+    ("^m/a/kernel", 0), ("^m/a/lstm_cell/kernel", 1), ("^m/b/forward_g/gru_cell/rec", 1), ("^m/b/backward_g/ker", 0),
+    ("^m/t/simple_rnn_cell", 0), ("^m/t/s/simple_rnn_cell", 2), ("^m/r/stacked.*/c/k", 1), ("cell", 14)])
+def test_muon_finds_weights_of_recurrent_layers_by_the_paths_that_keras_has(expression, weights):
+    layers = keras.layers
+    model = keras.Sequential([
+        keras.Input((2, 4, 3)), layers.TimeDistributed(layers.SimpleRNN(3, name="s"), name="t"), layers.LSTM(3, return_sequences=True, name="a"),
+        layers.Bidirectional(layers.GRU(2, return_sequences=True, name="g"), name="b"),
+        layers.RNN([layers.LSTMCell(2, name="c"), layers.SimpleRNNCell(3)], name="r")], name="m")
+    model.compile(keras.optimizers.Muon(exclude_layers=[expression]), "mse")
+    model.fit(np.zeros((4, 2, 4, 3)), np.zeros((4, 3)), verbose=0)
+    assert len(model.optimizer.variables) == 2 + 18 + 4 + weights
+
+
 def test_muon_s_expressions_of_python_alone_are_refused():
     with pytest.raises(ValueError, match=r"exclude_layers\[0\].*begins at"):
         muon_model(exclude_layers=[r"\bhead"])

@@ -395,6 +395,28 @@ static void what_one_rank_divides_all_do(void **state)
     assert_non_null(strstr(results[0].message, "shard-optimizer: found no on rank 1 ("));
 }
 
+static void optimizers_that_need_whole_weights_are_refused(void **state)
+{
+    static const char *const whole[] = {"lamb", "adafactor", "muon"};
+    (void)state;
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        rank_result results[RANK_THREADS_MOST];
+        char expected[96];
+        training t = {.layers = TINY, .optimizer = whole[i], .divides = true};
+        snprintf(expected, sizeof expected,
+                 "shard-optimizer: found the optimizer %s, which needs whole weights; expected",
+                 whole[i]);
+        run_all(2, &t, results);
+        for (int rank = 0; rank < 2; rank++) {
+            if (results[rank].status != CORNU_RANK) /* the other rank was first */
+                rank_threads_expect_one(results, rank, 2, CORNU_UNSUPPORTED);
+            if (!strstr(results[rank].message, expected))
+                fail_msg("found \"%s\"; expected \"%s\"", results[rank].message, expected);
+        }
+        close_all(&t);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_open, scratch_close)
 
 int main(void)
@@ -413,6 +435,7 @@ int main(void)
         TEST(behind_a_failure_the_last_file_goes_on_and_nothing_else),
         TEST(a_run_that_ends_with_nan_ends_whole),
         TEST(what_one_rank_divides_all_do),
+        TEST(optimizers_that_need_whole_weights_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
