@@ -16,7 +16,7 @@ typedef struct layer_common {
 cornu_status layer_read_options(layer *l, const doc *at, const doc *options, layer_common *common);
 /* The numbers of the arrays among the layer's options, and those of its inner layers. */
 int64_t layer_numbers(const layer *l);
-/* The innermost layer that declared weight `number` of the layer's weights: it, or one within it. */
+/* The layer that declared weight `number` of those of `l`: itself, or one within it. */
 const layer *layer_of_weight(const layer *l, int number);
 /* Add the layer's options, and those of its inner layers, as Keras writes them. */
 cornu_status layer_write_options(const layer *l, json_t *object);

@@ -5,8 +5,8 @@
 #include "device/cpu/cpu.h"
 #include "device/host/host.h"
 
-/* Where the elements from `plain` on are in panels of [in][units], or in rows where units is 0;
- *then count is lowered to how many of them stand side by side. */
+/* Where the elements from `plain` on are in panels of [in][units], or in rows where units is 0.
+   Lowers the count to how many of them stand side by side. */
 static inline int64_t cpu_place(int64_t in, int64_t units, int64_t plain, int64_t *count)
 {
     if (units == 0)
