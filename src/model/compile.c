@@ -400,12 +400,15 @@ bool model_excludes_from_decay(const cornu_model *m, const char *weight)
     return false;
 }
 
-static cornu_status compilation_read(const cornu_model *m, const doc *section, compilation *c)
+static cornu_status compilation_read(const cornu_model *m, const doc *section, const doc *usual,
+                                     compilation *c)
 {
     TRY(check_map(section, "optimizer, loss and metrics"));
     TRY(config_check_keys("compile", section, fields, NULL));
     TRY(config_read("compile", section, section, fields, c));
     const doc *optimizer_doc = doc_get(section, "optimizer"), *loss_doc = doc_get(section, "loss");
+    if (!optimizer_doc)
+        optimizer_doc = usual;
     if (!optimizer_doc || !loss_doc)
         return doc_fail(section, "%s is missing; compile needs it",
                         optimizer_doc ? "loss" : "optimizer");
@@ -414,7 +417,8 @@ static cornu_status compilation_read(const cornu_model *m, const doc *section, c
     return read_goals(m, section, c);
 }
 
-cornu_status model_compile(cornu_model *m, const doc *section)
+/* usual: the optimizer where the section names none; NULL: it has to. */
+static cornu_status compile(cornu_model *m, const doc *section, const doc *usual)
 {
     compilation c = {0};
     cornu_status status;
@@ -422,7 +426,7 @@ cornu_status model_compile(cornu_model *m, const doc *section)
     if (m->layer_count < 2)
         return doc_fail(section, "the model has no layers; expected at least one");
     TRY(model_check_graph(m));
-    TRY(compilation_read(m, section, &c));
+    TRY(compilation_read(m, section, usual, &c));
     model_drop_slots(m);
     m->compiled = false;
     m->optimizer = c.optimizer;
@@ -436,6 +440,18 @@ done:
     if (status != CORNU_OK)
         model_drop_slots(m);
     return status;
+}
+
+cornu_status model_compile(cornu_model *m, const doc *section)
+{
+    return compile(m, section, NULL);
+}
+
+cornu_status model_compile_keras(cornu_model *m, const doc *section)
+{
+    char name[] = "rmsprop";
+    const doc usual = {.type = DOC_STRING, .string = name};
+    return compile(m, section, &usual);
 }
 
 cornu_status model_change_loss(cornu_model *m, const doc *section)

@@ -72,7 +72,7 @@ static cornu_status read_compile(cornu_model *m, const doc *recipe, const doc *s
     /* Keras's JSON of a compiled model has its own compile section. */
     const doc *inner = keras_config_is(section) ? doc_get(section, "compile_config") : NULL;
     if (!compile && inner && inner->type == DOC_MAP && inner->count > 0)
-        compile = inner;
+        return model_compile_keras(m, inner);
     return compile ? model_compile(m, compile) : CORNU_OK;
 }
 

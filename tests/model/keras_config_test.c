@@ -369,6 +369,19 @@ static void what_is_refused_is_named_with_its_layer(void **state)
     }
 }
 
+/* Keras writes it so once it has saved the model as .h5. */
+static void a_compile_config_without_optimizer_is_of_rmsprop(void **state)
+{
+    (void)state;
+    cornu_model *m =
+        make_model("{\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": "
+                   "[" INPUT3("") ", " DENSE3("d", 3, "relu", "") "]}, \"compile_config\": "
+                                                                  "{\"loss\": \"mse\"}}");
+    assert_true(m->compiled);
+    assert_int_equal(m->optimizer.id, OPTIMIZER_RMSPROP);
+    cornu_model_close(m);
+}
+
 static void a_call_of_no_tensors_names_its_layer(void **state)
 {
     (void)state;
@@ -468,6 +481,7 @@ int main(void)
         cmocka_unit_test(an_activation_keeps_its_slope),
         cmocka_unit_test(an_activation_may_go_by_its_other_name),
         cmocka_unit_test(what_is_refused_is_named_with_its_layer),
+        cmocka_unit_test(a_compile_config_without_optimizer_is_of_rmsprop),
         cmocka_unit_test(a_call_of_no_tensors_names_its_layer),
         cmocka_unit_test(seeds_and_sizes_of_batches_are_taken),
         cmocka_unit_test(keras_other_names_of_layers_are_taken),

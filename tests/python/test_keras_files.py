@@ -1,4 +1,5 @@
 """Keras's files: what models are saved in and loaded from."""
+import json
 import warnings
 import zipfile
 from pathlib import Path
@@ -68,6 +69,33 @@ def named(*layers):
 
 def equal(weights, others):
     return [bool(np.array_equal(a, b)) for a, b in zip(weights, others)]
+
+
+def without_optimizer(path):
+    """The file as Keras writes it once it has saved the model as .h5."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(info, archive.read(info)) for info in archive.infolist()]
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, content in members:
+            if info.filename == "config.json":
+                config = json.loads(content)
+                del config["compile_config"]["optimizer"]
+                content = json.dumps(config)
+            archive.writestr(info, content)
+    return json.dumps(config)
+
+
+def test_a_compile_config_without_optimizer_is_of_rmsprop(tmp_path):
+    fixtures, path = np.load(FIXTURES), tmp_path / "m.keras"
+    path.write_bytes(fixtures["file/conv.keras"].tobytes())
+    before = keras.models.load_model(path)
+    assert before.optimizer.iterations > 0 and not isinstance(before.optimizer, keras.optimizers.RMSprop)
+    config = without_optimizer(path)
+    loaded = keras.models.load_model(path)
+    for found in (loaded, keras.models.model_from_json(config)):
+        assert found.optimizer.get_config() == keras.optimizers.RMSprop().get_config()
+        assert found.optimizer.iterations == 0 and found.metrics_names == before.metrics_names
+    assert equal(loaded.get_weights(), before.get_weights()) == [True] * len(before.weights)
 
 
 def unnamed(path):

@@ -365,11 +365,32 @@ static cornu_status name_slots(const tensor_file *f, const cornu_model *m, const
     return CORNU_OK;
 }
 
+/* Once Keras has saved a model as .h5, what it saves names the optimizer no longer, but has the
+   variables of the optimizer that it was. */
+static cornu_status find_named(const tensor_file *f, bool *named)
+{
+    const char *json = tensor_file_metadata(f, "keras_config");
+    json_t *config;
+    *named = true;
+    if (!json)
+        return CORNU_OK;
+    TRY(keras_parse_json(f, "config.json", json, &config));
+    const json_t *compile = json_object_get(config, "compile_config");
+    *named = !compile || json_object_get(compile, "optimizer");
+    json_decref(config);
+    return CORNU_OK;
+}
+
 static cornu_status list_slots(const tensor_file *f, const cornu_model *m, keras_names *n,
                                bool *complete)
 {
     int *order;
     json_t *list = NULL;
+    bool named;
+    *complete = false;
+    TRY(find_named(f, &named));
+    if (!named)
+        return CORNU_OK;
     TRY(memory_new((size_t)m->weight_count * OPTIMIZER_SLOTS_ALL + 1, sizeof *order, "names",
                    &order));
     cornu_status status = list_optimizer(f, n->layout, &list);
