@@ -852,7 +852,7 @@ def optimizer_cases():
     yield "muon_options", O.Muon(S.ExponentialDecay(0.3, 2, 0.7), adam_beta_1=0.7, adam_beta_2=0.8, adam_weight_decay=0.3, epsilon=1e-2,
                                  weight_decay=0.1, clipnorm=0.3, muon_a=3.0, muon_b=-4.0, muon_c=1.8, adam_lr_ratio=0.5, momentum=0.8,
                                  ns_steps=2, nesterov=False, rms_rate=None), {"kernel_regularizer": "l2"}
-    yield "muon_excluded", O.Muon(0.1, exclude_layers=["x", "^a.*/(k|b)er[m-o]el$"], gradient_accumulation_steps=2), {"name": "a"}
+    yield "muon_excluded", O.Muon(0.1, exclude_layers=["x", "^seq.*/a/(k|b)er[m-o]el$"], gradient_accumulation_steps=2), {"name": "a"}
     yield "schedule_free", O.ScheduleFreeAdamW(0.05)
     yield "schedule_free_warmup", O.ScheduleFreeAdamW(0.05, beta_1=0.7, beta_2=0.8, epsilon=1e-2, warmup_steps=3, weight_decay=0.1)
     R = keras.regularizers

@@ -358,8 +358,8 @@ bool model_slots_fit(const cornu_model *m);
 cornu_status model_change_loss(cornu_model *m, const doc *section);
 /* Read a compile section: {optimizer: ..., loss: ..., metrics: [...]}; makes the slot variables. */
 cornu_status model_compile(cornu_model *m, const doc *section);
-/* The same of Keras's compile_config. Once Keras has saved a model as .h5 the optimizer is missing in
-   it, and Keras reads rmsprop, the usual one of its compile. */
+/* The same of Keras's compile_config, which has no optimizer once Keras has saved the model as .h5:
+   then it is rmsprop, the usual one of Keras's compile. */
 cornu_status model_compile_keras(cornu_model *m, const doc *section);
 /* Keras's to_json() as a value (new reference), and the compile section: model_from_recipe reads
    both back. */
