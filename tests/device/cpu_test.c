@@ -10,6 +10,7 @@
 #include "device/cpu/isa.h"
 #include "support/net.h"
 #include "support/op_cases.h"
+#include "support/sanitized.h"
 #include <cornu/tables.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,21 +34,35 @@ static void description_names_cores_and_instructions(void **state)
 
 /* ---- instruction sets -------------------------------------------------------------------- */
 
-/* Every kernel of the cpu device under every instruction set that this processor has. */
+/* Every kernel of the cpu device under every instruction set that this processor has. With a
+   sanitizer without that of device.ops_test, which runs all cases, too, and without a comparison,
+   which the release build makes. */
+
+static bool is_run(int isa)
+{
+    cpu_isa widest;
+    assert_int_equal(cpu_isa_choose(&widest), CORNU_OK);
+    bool elsewhere = isa == (int)widest && strcmp(cpu_isa_name(isa), "base") != 0;
+    return cpu_isa_runs((cpu_isa)isa) && !(SANITIZED && elsewhere);
+}
 
 static int check_under_each_isa(const op_case *c, host_device *h, bool nan, int *tried)
 {
     int failures = 0;
-    op_outputs expected;
-    assert_int_equal(op_case_run(c, &reference_kernels[c->kind], h->pool, nan, &expected),
-                     CORNU_OK);
+    op_outputs expected = {.count = {0}};
+    bool runs[CPU_ISA_COUNT];
+    if (!SANITIZED)
+        assert_int_equal(op_case_run(c, &reference_kernels[c->kind], h->pool, nan, &expected),
+                         CORNU_OK);
+    for (int i = 0; i < CPU_ISA_COUNT; i++)
+        runs[i] = is_run(i);
     for (int i = 0; i < CPU_ISA_COUNT; i++) {
         char note[32];
-        if (!cpu_isa_runs((cpu_isa)i))
+        if (!runs[i])
             continue;
         setenv("CORNU_ISA", cpu_isa_name(i), 1);
         snprintf(note, sizeof note, " with %s", cpu_isa_name(i));
-        failures += op_case_check(c, h, note, nan, &expected, tried);
+        failures += op_case_check(c, h, note, nan, SANITIZED ? NULL : &expected, tried);
     }
     unsetenv("CORNU_ISA");
     op_outputs_free(&expected);
@@ -75,6 +90,8 @@ static void every_instruction_set_agrees_with_the_reference(void **state)
 static void nan_stays_visible_under_every_instruction_set(void **state)
 {
     (void)state;
+    if (SANITIZED) /* the same addresses as without a NaN */
+        skip();
     int count, failures = 0, tried = 0;
     const op_case *table = op_cases(&count);
     host_device *h = open_cpu();

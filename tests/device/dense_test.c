@@ -11,6 +11,7 @@
 #include "device/cpu/isa.h"
 #include "device/host/host.h"
 #include "support/net.h"
+#include "support/sanitized.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,9 +78,12 @@ static const char *const optimizers[] = {
     "{adam: {learning_rate: 0.01, epsilon: 0.001, global_clipnorm: 0.05}}",
     "{muon: {learning_rate: 0.01, epsilon: 0.001, exclude_layers: [never]}}",
 };
-/* The reference takes long for large nets: they run with every third optimizer. */
+/* The reference takes long for large nets: they run with every third optimizer. With a sanitizer
+   all do, each with others. */
 static bool is_skipped(const net_case *c, size_t optimizer)
 {
+    if (SANITIZED)
+        return optimizer % 3 != (size_t)c->in % 3 || (c->in > 380 && optimizer % 2);
     return c->in > 380 && optimizer % 3 != 1;
 }
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -386,7 +390,7 @@ static void an_update_put_off_has_the_bits_of_one_in_its_place(void **state)
             cornu_model_close(model);
         }
     assert_int_equal(failures, 0);
-    assert_true(put_off >= 30); /* 10 of the 12 optimizers know no norm of gradients */
+    assert_true(put_off >= (SANITIZED ? 10 : 30)); /* most optimizers know no norm of gradients */
 }
 
 /* The loss of an evaluation on the same device. */

@@ -1,5 +1,6 @@
 /* Every kernel of every device against the reference, over the table of shapes. */
 #include "support/op_cases.h"
+#include "support/sanitized.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +10,19 @@
 
 #include <cmocka.h>
 
+/* With a sanitizer the reference would take most of the time over large cases, whose results the
+   release build compares. */
+static bool is_compared(const op_case *c)
+{
+    return !SANITIZED || op_case_flops(c) <= 1e6;
+}
+
 /* All kernels of one device on one case. Returns failures; *tried counts the kernels that ran. */
 static int check_case(host_device *h, const op_case *c, bool nan, int *tried)
 {
     op_outputs expected;
+    if (!is_compared(c))
+        return op_case_check(c, h, "", nan, NULL, tried);
     assert_int_equal(op_case_run(c, &reference_kernels[c->kind], h->pool, nan, &expected),
                      CORNU_OK);
     int failures = op_case_check(c, h, "", nan, &expected, tried);

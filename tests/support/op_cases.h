@@ -69,8 +69,8 @@ int op_outputs_compare_sums(const op_case *c, const char *kernel, double activat
    by the expected values. */
 void op_outputs_forgive_nan(op_outputs *found, const op_outputs *expected);
 /* Run all kernels of the device's list except the reference on one case, and compare with the
-   expected outputs. `note` is added to the messages. Returns failures; *tried counts the kernels
-   that ran. */
+   expected outputs (NULL: with none). `note` is added to the messages. Returns failures; *tried
+   counts the kernels that ran. */
 int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,
                   const op_outputs *expected, int *tried);
 /* Would the kernel accept it? */

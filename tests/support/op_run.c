@@ -262,14 +262,50 @@ static cornu_status copy_outputs(const bench *b, op_outputs *out)
     return CORNU_OK;
 }
 
+/* The tensors of the case that ran last: a case runs with many kernels, most of which take less
+   time than drawing its numbers. */
+static struct {
+    op_case c;
+    int count;
+    float *memory[OP_INPUTS_MAX + OP_OUTPUTS_MAX];
+} drawn;
+
+static void keep_drawn(const bench *b, const op_case *c)
+{
+    for (int i = 0; i < drawn.count; i++)
+        memory_free_aligned(drawn.memory[i]);
+    drawn.count = 0;
+    for (int i = 0; i < b->plan.tensor_count; i++) {
+        const size_t bytes = (size_t)b->tensors[i].count * sizeof(float);
+        if (memory_new_aligned(bytes, "tensor", &drawn.memory[i]) != CORNU_OK)
+            return;
+        memcpy(drawn.memory[i], b->memory[i], bytes);
+        drawn.count = i + 1;
+    }
+    drawn.c = *c;
+}
+
+static cornu_status draw(bench *b, const op_case *c)
+{
+    const int count = b->plan.tensor_count;
+    if (drawn.count == count && memcmp(&drawn.c, c, sizeof *c) == 0) {
+        for (int i = 0; i < count; i++)
+            memcpy(b->memory[i], drawn.memory[i], (size_t)b->tensors[i].count * sizeof(float));
+        return CORNU_OK;
+    }
+    TRY(fill(b, c));
+    if (c->kind == OP_MAX_POOL_BACKWARD)
+        TRY(fill_maximum(b));
+    keep_drawn(b, c);
+    return CORNU_OK;
+}
+
 static cornu_status fill_bench(bench *b, const op_case *c, bool nan)
 {
     for (int i = 0; i < b->plan.tensor_count; i++)
         TRY(memory_new_aligned((size_t)b->tensors[i].count * sizeof(float), "tensor",
                                &b->memory[i]));
-    TRY(fill(b, c));
-    if (c->kind == OP_MAX_POOL_BACKWARD)
-        TRY(fill_maximum(b));
+    TRY(draw(b, c));
     if (c->kind == OP_GATHER)
         TRY(fill_samples(b, c));
     if (nan)
@@ -614,7 +650,7 @@ int op_case_check(const op_case *c, host_device *h, const char *note, bool nan,
         if (op_case_run(c, list[i], h->pool, nan, &found) != CORNU_OK) {
             printf("%s: %s: %s\n", c->label, name, cornu_last_error());
             failures++;
-        } else {
+        } else if (expected) {
             double own = list[i]->tolerance;
             if (own > 0 && nan)
                 op_outputs_forgive_nan(&found, expected);
