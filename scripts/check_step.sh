@@ -174,9 +174,11 @@ step_peers-fixtures() {
         CORNU_FIXTURES=$PWD/$folder run_tests build/check -R '^(parity.fixtures_test|data.pillow_test)$'
 }
 
+# PoCL takes minutes to compile all kernels: those of the step plugins are taken, where it has compiled them.
 step_peers-training() {
-    OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd "$peers/bin/python" peers/parity.py --cornu build/check/cornu \
-        --device cpu,opencl:0
+    local cache=$PWD/build/check/tests/cache
+    OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd XDG_CACHE_HOME=$cache POCL_CACHE_DIR=$cache/pocl \
+        "$peers/bin/python" peers/parity.py --cornu build/check/cornu --device cpu,opencl:0
 }
 
 # The package as pip makes it, beside real Keras; without CUDA's plug-in, whose compiler takes minutes. Its folder and
