@@ -33,7 +33,6 @@ enum {
     TASKS_ENOUGH = 32,    /* balances up to 16 threads */
     PIECE_ROWS = 64,      /* of dW, */
     PIECE_SIZE = 64 * 96, /* and their elements where there are few columns */
-    SHALLOW = 48,         /* inputs of a dense layer whose forward pass is here */
     GROUPS_MOST = 16,     /* of positions */
     STRIDE_MOST =
         128 /* floats: rows further apart fall into too few sets of the first-level cache */
@@ -169,7 +168,7 @@ static cornu_status find_phases(indirect_state *s)
 /* Panels of equal width, a multiple of a vector's. */
 static void choose_panels(indirect_state *s)
 {
-    if (s->dense && !s->data) { /* at most a dense layer's panel */
+    if (s->dense && s->weights) { /* at most a dense layer's panel */
         s->panel = cpu_least(s->k->panel_most, PANEL_COLUMNS);
     } else {
         s->panels = cpu_divide_up(s->columns, s->k->panel_most);
@@ -398,22 +397,30 @@ static void find_outputs(const indirect_run *r, const phase *f, place at, int64_
 
 /* ---- forward and data ---------------------------------------------------------------------- */
 
-/* A panel of a dense layer's W, from that layer's panels; for data, of W'. */
+/* A panel of a dense layer's W, from that layer's panels, of which a vector's columns are always in
+   one. */
 static void pack_dense(const indirect_run *r, int64_t panel, float *to)
 {
     const indirect_state *s = r->s;
-    const dense_size d = dense_size_from(s->batch, s->to_channels, s->from_channels);
-    const int64_t width = panel_width(s, panel), column = panel * s->panel;
-    if (!s->data) {
-        const dense_size w = dense_size_from(s->batch, s->from_channels, s->to_channels);
-        const int64_t p = column / PANEL_COLUMNS;
-        s->k->pack(r->w + dense_offset(&w, p, 0) + column % PANEL_COLUMNS, dense_width(&w, p),
-                   false, s->depth, panel_columns(s, panel), width, to);
-        return;
+    const dense_size w = dense_size_from(s->batch, s->from_channels, s->to_channels);
+    const int64_t first = panel * s->panel, columns = panel_columns(s, panel);
+    for (int64_t c = 0; c < columns; c += s->k->vector) {
+        const int64_t p = (first + c) / PANEL_COLUMNS;
+        s->k->pack(r->w + dense_offset(&w, p, 0) + (first + c) % PANEL_COLUMNS, dense_width(&w, p),
+                   false, s->depth, cpu_least(s->k->vector, columns - c), panel_width(s, panel),
+                   to + c);
     }
-    for (int64_t p = 0; p < d.panels; p++, to += PANEL_COLUMNS * width)
-        s->k->pack(r->w + dense_offset(&d, p, column), dense_width(&d, p), true, dense_width(&d, p),
-                   panel_columns(s, panel), width, to);
+}
+
+/* The same of W'. */
+static void pack_dense_transposed(const indirect_run *r, int64_t panel, float *to)
+{
+    const indirect_state *s = r->s;
+    const dense_size w = dense_size_from(s->batch, s->to_channels, s->from_channels);
+    const int64_t width = panel_width(s, panel);
+    for (int64_t p = 0; p < w.panels; p++, to += PANEL_COLUMNS * width)
+        s->k->pack(r->w + dense_offset(&w, p, panel * s->panel), dense_width(&w, p), true,
+                   dense_width(&w, p), panel_columns(s, panel), width, to);
 }
 
 /* Number `task` of groups * panels * window: one tap's panel of W. */
@@ -428,7 +435,7 @@ static void pack_task(void *context, int64_t task, int worker)
                   filters = s->data ? s->from_channels : s->to_channels;
     float *to = r->packed + task * s->depth * s->panel;
     if (s->dense) {
-        pack_dense(r, panel, to);
+        (s->data ? pack_dense_transposed : pack_dense)(r, panel, to);
         return;
     }
     /* W is [window][in][filters]; of these a group has some. */
@@ -699,15 +706,6 @@ static bool dense_accepts(const plan *p, const op *o, const char **why)
     return rows > DENSE_BLOCK_ROWS;
 }
 
-/* Deeper products are as fast in dense_forward.c. */
-static bool shallow_accepts(const plan *p, const op *o, const char **why)
-{
-    if (!dense_accepts(p, o, why))
-        return false;
-    *why = "more than 48 inputs";
-    return OP_IN(p, o, 1)->shape.dim[0] <= SHALLOW;
-}
-
 /* Hundreds of products are added one after the other. After tanh that rounding error is relative to
    1, and no longer to the largest sum. The gradients have the operations' own tolerances: a NaN
    times a zero outside the image is a NaN. */
@@ -727,11 +725,12 @@ const kernel cpu_indirect_backward_weights = {.name = "indirect",
                                               .run = weights_run,
                                               .tolerance = 2e-5};
 const kernel cpu_indirect_dense_forward = {.name = "indirect",
-                                           .accepts = shallow_accepts,
+                                           .accepts = dense_accepts,
                                            .prepare = prepare,
                                            .release = release,
                                            .run = output_run,
-                                           .panels = true};
+                                           .panels = true,
+                                           .tolerance = 1e-5};
 const kernel cpu_indirect_dense_backward_data = {.name = "indirect",
                                                  .accepts = dense_accepts,
                                                  .prepare = prepare,

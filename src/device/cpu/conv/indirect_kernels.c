@@ -206,7 +206,7 @@ static void pack(const float *from, int64_t stride, bool transposed, int64_t row
         return;
     }
     for (int64_t i = 0; i < rows; i++, from += stride, to += width)
-        for (int64_t c = 0; c < width; c += VEC_FLOATS) {
+        for (int64_t c = 0; c < columns; c += VEC_FLOATS) {
             const int64_t left = columns - c;
             vec_store(to + c, vec_load_count(from + c, left < VEC_FLOATS ? left : VEC_FLOATS));
         }

@@ -39,7 +39,8 @@ typedef struct indirect_kernels {
     int64_t panel_most; /* floats of the widest panel */
     void (*product)(const indirect_product *p);
     void (*gradient)(const indirect_gradient *g);
-    /* to[rows][width] = from[rows][columns], or, transposed, from[columns][rows]; 0 after them */
+    /* to[rows][width] = from[rows][columns], or, transposed, from[columns][rows]; 0 after them, up
+       to a whole vector */
     void (*pack)(const float *from, int64_t stride, bool transposed, int64_t rows, int64_t columns,
                  int64_t width, float *to);
     /* sums[columns] += the rows of from[rows][stride] */

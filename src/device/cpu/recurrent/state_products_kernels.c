@@ -48,18 +48,39 @@ static void multiply(const state_block *m)
         tile(m, row, 1);
 }
 
+static void pack_rows(const float *b, int64_t b_depth, int64_t depth, int64_t columns, float *panel)
+{
+    for (int64_t k = 0; k < depth; k++, panel += STATE_PANEL) {
+        memcpy(panel, b + k * b_depth, (size_t)columns * sizeof *panel);
+        memset(panel + columns, 0, (size_t)(STATE_PANEL - columns) * sizeof *panel);
+    }
+}
+
+/* Of a transposed b. */
+static void pack_columns(const float *b, int64_t b_column, int64_t depth, int64_t columns,
+                         float *panel)
+{
+    for (int64_t c = 0; c < STATE_PANEL; c += VEC_FLOATS)
+        for (int64_t k = 0; k < depth; k += VEC_FLOATS) {
+            vec v[VEC_FLOATS];
+            const int64_t some = depth - k < VEC_FLOATS ? depth - k : VEC_FLOATS;
+            UNROLL(16)
+            for (int i = 0; i < VEC_FLOATS; i++)
+                v[i] =
+                    c + i < columns ? vec_load_count(b + (c + i) * b_column + k, some) : (vec){0};
+            vec_transpose(v);
+            for (int64_t i = 0; i < some; i++)
+                vec_store(panel + (k + i) * STATE_PANEL + c, v[i]);
+        }
+}
+
 static void pack(const float *b, int64_t b_depth, int64_t b_column, int64_t depth, int64_t columns,
                  float *panel)
 {
-    memset(panel, 0, (size_t)(depth * STATE_PANEL) * sizeof *panel);
-    if (b_column == 1) {
-        for (int64_t k = 0; k < depth; k++)
-            memcpy(panel + k * STATE_PANEL, b + k * b_depth, (size_t)columns * sizeof *panel);
-        return;
-    }
-    for (int64_t i = 0; i < columns; i++)
-        for (int64_t k = 0; k < depth; k++)
-            panel[k * STATE_PANEL + i] = b[k * b_depth + i * b_column];
+    if (b_column == 1)
+        pack_rows(b, b_depth, depth, columns, panel);
+    else
+        pack_columns(b, b_column, depth, columns, panel);
 }
 
 const state_products ISA(cpu_state_products) = {.multiply = multiply, .pack = pack};
