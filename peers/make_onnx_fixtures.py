@@ -132,6 +132,79 @@ def array_cases():
     yield "dimensions exchanged and back", c, "", False
 
 
+def reshape(c: Graph, target: list[int], shape: tuple[int, ...]) -> None:
+    c.node("Reshape", c.constant(target, np.int64), shape=shape)
+
+
+def attention() -> Graph:
+    """Two heads of a sequence of 3, which may not read what follows."""
+    c = hand(13, 3, 4)
+    heads = []
+    for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]):
+        c.value, c.shape = "x", (3, 4)
+        c.node("MatMul", c.drawn(4, 4))
+        reshape(c, [0, 0, 2, 2], (3, 2, 2))
+        c.node("Transpose", perm=perm, shape=(2, 3, 2))
+        heads.append(c.value)
+    c.value = heads[0]
+    c.node("MatMul", heads[1], shape=(2, 3, 3))
+    c.node("Add", c.constant(np.triu(np.full((3, 3), -1e9), 1)))
+    c.node("Softmax", axis=-1)
+    c.node("MatMul", heads[2], shape=(2, 3, 2))
+    c.node("Transpose", perm=[0, 2, 1, 3], shape=(3, 2, 2))
+    reshape(c, [0, 0, 4], (3, 4))
+    return c
+
+
+def of_steps(inner: tuple[int, ...]) -> Graph:
+    """Three steps of a sample, which have become part of the batch."""
+    c = hand(13, 3, *inner)
+    reshape(c, [-1, *inner], inner)
+    return c
+
+
+def stack_cases():
+    """Stacks of matrices, and steps beside the batch."""
+    yield "attention of two heads", attention(), "", False
+    c = hand(13, 2, 4, 4)
+    plain_conv(c)
+    c.node("Transpose", perm=[0, 1, 3, 2])
+    c.node("MatMul", c.value)
+    yield "products of an image's channels, exchanged", c, "found an image with its channels first; expected", False
+    c = hand(13, 2, 4, 4)
+    plain_conv(c)
+    c.node("MatMul", c.value)
+    reshape(c, [0, 27], (27,))
+    yield "products of an image's channels", c, "", False
+    c = hand(13, 4, 3)
+    x = c.value
+    reshape(c, [0, 2, 2, 3], (2, 2, 3))
+    c.node("MatMul", x)
+    yield "products of stacks of two ranks", c, "(MatMul): found v0 of 4 dimensions", False
+    c = of_steps((4,))
+    dense(c, bias=(4,))
+    c.node("Relu")
+    c.node("MatMul", c.drawn(4, 2), shape=(2,))
+    reshape(c, [-1, 3, 2], (3, 2))
+    yield "a dense layer of each step", c, "", False
+    c = of_steps((3, 4, 2))
+    c.node("Transpose", perm=[0, 3, 1, 2], shape=(2, 3, 4))
+    plain_conv(c)
+    c.node("MaxPool", kernel_shape=[2, 2], shape=(3, 1, 2))
+    reshape(c, [0, -1], (6,))
+    dense(c, 2)
+    reshape(c, [-1, 3, 2], (3, 2))
+    yield "a network of images for each step", c, "", False
+    c = of_steps((4,))
+    c.node("Add", c.value)
+    reshape(c, [-1, 3, 4], (3, 4))
+    yield "a sum of steps", c, "(Add): found several inputs, of which one has steps beside its batch", False
+    yield "an output of steps", of_steps((4,)), "of steps beside the batch; expected rows", False
+    c = of_steps((4,))
+    reshape(c, [-1, 2, 4], (2, 4))
+    yield "other steps", c, "(Reshape): ", False
+
+
 def recurrent(c: Graph, kind: str, gates: int, units: int, *inputs: str, directions: int = 1, bias: bool = True, **attributes) -> None:
     """An operator on the value at hand, (steps, batch, features): v.all, v.h, v.c."""
     v = f"v{len(c.nodes)}"
@@ -387,6 +460,7 @@ def fixture_cases():
     yield from resize_cases()
     yield from array_cases()
     yield from part_cases()
+    yield from stack_cases()
     yield from branching_cases()
     yield "torch", torch_model(), "", False
 

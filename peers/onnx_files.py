@@ -25,10 +25,10 @@ MOST = 1e-5
 # What samples of merging layers read (NET_BRANCHES in tests/support/net.h).
 BRANCHES = "{Activation: {activation: tanh, name: a}}, {Rescaling: {scale: -0.5, offset: 0.2, name: b, inputs: input_layer}}, "
 DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation: sigmoid, name: b, inputs: input_layer}}, "
-# Factors and summands of channels, which are no layer; nodes that have a meaning for some shapes alone; steps of a direction that
+# Dimensions that go where an image's channels go first; nodes that have a meaning for some shapes alone; steps of a direction that
 # goes backwards, in the input's order, which only a Bidirectional that concatenates has.
-NOT_READ = ("MultiHeadAttention ", "rank ", "Dot ", "Matmul ", "Transpose ", "Permute ", "Softmax 2,3,5 {axis", "LogSoftmax 2,3,5 {axis",
-            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax", "TimeDistributed ",
+NOT_READ = ("Transpose 3,4,2 ", "Permute 3,4,2 {dims: [3, 1, 2]}", "Softmax 2,3,5 {axis: 1}", "LogSoftmax 2,3,5 {axis",
+            "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax",
             "Bidirectional 3,2 {Bidirectional: ", "Bidirectional 3,2 {layer: {GRU: {units: 3, return_sequences: true}}, merge_mode: mul}",
             "Bidirectional 3,2 {layer: {SimpleRNN: {units: 3, return_sequences: true}}, merge_mode: ave}", "not read: ",
             "Resizing 3,7,2 {height: 5, width: 4, pad_to_aspect_ratio: true, fill_value: 0.5}")

@@ -284,11 +284,12 @@ static cornu_status choose_outputs(onnx_import *im)
     for (int i = 0; i < im->output_count; i++) {
         TRY(onnx_put_in_order(im, im->outputs[i]));
         im->x = *onnx_value_from(im, im->outputs[i]);
-        if (im->x.order == ORDER_FLAT || im->x.order == ORDER_SEQUENCE)
+        if (im->x.order == ORDER_FLAT || im->x.order == ORDER_SEQUENCE || im->x.steps > 0)
             return status_fail(CORNU_UNSUPPORTED,
                                "%s: found the output %s, %s; expected rows, matrices or images",
                                im->path, im->graph->output[i]->name,
                                im->x.order == ORDER_FLAT ? "an image flattened channels first"
+                               : im->x.steps > 0         ? "of steps beside the batch"
                                                          : "a sequence whose steps come first");
         if (is_end(im, nodes, i, im->x.node))
             TRY(onnx_add_layer(im, "Activation", "{activation: linear}"));

@@ -27,8 +27,10 @@ enum { AXIS_BATCH = 'b', AXIS_STEPS = 's', AXIS_DIRECTIONS = 'd', AXIS_UNITS = '
 /* A result of the graph, as the model has it. */
 typedef struct onnx_value {
     const char *name;
-    int node;    /* of the model, that computes it */
-    shape shape; /* without the batch, in cornu's order */
+    int node;      /* of the model, that computes it */
+    shape shape;   /* without the batch and the steps beside it, in cornu's order */
+    int64_t steps; /* the file's batch is one of samples and so many steps of each, which in cornu's
+                      are the first dimension: layers compute each step; 0: it is of samples */
     value_order order;
     int64_t flat[3];          /* ORDER_FLAT: the image's height, width and channels */
     char axes[SHAPE_MAX + 1]; /* ORDER_SEQUENCE: "sdbu" */
@@ -103,6 +105,8 @@ const onnx_value *onnx_value_of(const onnx_import *im, size_t input);
 const onnx_value *onnx_value_from(const onnx_import *im, int from);
 /* A matrix whose dimensions were exchanged becomes one in cornu's order, by a layer. */
 cornu_status onnx_put_in_order(onnx_import *im, int from);
+/* x is the output of this node of the model. */
+void onnx_take_node(onnx_import *im, int node);
 /* cornu's axis, the batch is 0, of one of the file's, which may count from the end, in x; -1: x has
    none. */
 int onnx_axis_of(const onnx_import *im, int64_t axis);
@@ -198,7 +202,7 @@ cornu_status onnx_check_orders(const onnx_import *im);
 /* An operator on results of steps before: Add, Sum, Max, ... */
 cornu_status onnx_import_merge(onnx_import *im);
 cornu_status onnx_import_concat(onnx_import *im);
-/* MatMul of two results, whose first is x: a Dot. */
+/* MatMul of two results, whose first is x: a Dot, or Matmul of stacks of matrices. */
 cornu_status onnx_import_product(onnx_import *im);
 
 /* ---- messages (onnx_import_messages.c) ---- */

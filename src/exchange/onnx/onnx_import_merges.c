@@ -137,9 +137,39 @@ static int summed_axis(const onnx_value *v, bool is_first)
     return (v->order == ORDER_SWAPPED) == is_first ? 1 : 2;
 }
 
+/* A stack of matrices of the model in the file's order: an image's channels go first. */
+static cornu_status add_in_order(onnx_import *im, size_t input, int *out)
+{
+    im->x = *onnx_value_of(im, input);
+    if (im->x.order == ORDER_FIRST)
+        TRY(onnx_add_layer(im, "Permute", "{dims: [3, 1, 2]}"));
+    *out = im->x.node;
+    return CORNU_OK;
+}
+
+/* Products of the matrices in the last two dimensions, one for each place in those before. */
+static cornu_status add_products(onnx_import *im)
+{
+    int nodes[2];
+    for (size_t i = 0; i < 2; i++)
+        TRY(add_in_order(im, i, &nodes[i]));
+    TRY(onnx_add_layer_on(im, nodes, 2, "Matmul", "{}"));
+    im->x.order = ORDER_PLAIN;
+    return onnx_done(im);
+}
+
+static bool is_stack(const onnx_value *v)
+{
+    return v->shape.rank > 2 && (v->order == ORDER_PLAIN || v->order == ORDER_FIRST);
+}
+
 cornu_status onnx_import_product(onnx_import *im)
 {
     int nodes[2], axes[2];
+    const int rank = onnx_value_of(im, 0)->shape.rank;
+    if (onnx_value_of(im, 1)->shape.rank == rank && is_stack(onnx_value_of(im, 0)) &&
+        is_stack(onnx_value_of(im, 1)))
+        return add_products(im);
     for (int i = 0; i < 2; i++) {
         const onnx_value *v = onnx_value_of(im, (size_t)i);
         if (v->shape.rank != 2 || (v->order != ORDER_PLAIN && v->order != ORDER_SWAPPED))

@@ -369,6 +369,30 @@ static cornu_status read_target(const onnx_import *im, shape *target)
     return CORNU_OK;
 }
 
+/* Is `longer` these steps of `s`? */
+static bool is_of_steps(const shape *longer, int64_t steps, const shape *s)
+{
+    return longer->rank == s->rank + 1 && longer->dim[0] == steps &&
+           memcmp(longer->dim + 1, s->dim, (size_t)s->rank * sizeof *s->dim) == 0;
+}
+
+/* True where the batch and the steps of its samples become one dimension, or two again: the model's
+   value stays as it is. */
+static bool moves_steps(onnx_import *im, const shape *target)
+{
+    const shape s = im->x.shape;
+    if (im->x.order != ORDER_PLAIN)
+        return false;
+    if (im->x.steps == 0 && s.rank > 1 && s.dim[0] > 1 && is_of_steps(&s, s.dim[0], target))
+        im->x.steps = s.dim[0];
+    else if (im->x.steps > 0 && is_of_steps(target, im->x.steps, &s))
+        im->x.steps = 0;
+    else
+        return false;
+    im->x.shape = *target;
+    return true;
+}
+
 static cornu_status import_reshape(onnx_import *im)
 {
     shape target = {.rank = 0};
@@ -376,6 +400,8 @@ static cornu_status import_reshape(onnx_import *im)
     if (im->x.order == ORDER_SEQUENCE)
         return onnx_reshape_sequence(im);
     TRY(read_target(im, &target));
+    if (moves_steps(im, &target))
+        return onnx_done(im);
     if (target.rank == 1 && (target.dim[0] < 0 || target.dim[0] == shape_elements(&s)))
         return flatten(im);
     bool one = s.rank == 3 && (s.dim[2] == 1 || s.dim[0] * s.dim[1] == 1);
@@ -700,6 +726,22 @@ static bool reads_sequences(const operator_row *row)
            row->import == import_nothing || row->import == import_dropout;
 }
 
+/* Steps beside the batch are of one input: layers on several compute no step alone. */
+static cornu_status check_steps(const onnx_import *im)
+{
+    int computed = 0;
+    bool steps = false;
+    for (size_t i = 0; i < node(im)->n_input; i++)
+        if (onnx_is_computed(im, i)) {
+            computed++;
+            steps |= onnx_value_of(im, i)->steps > 0;
+        }
+    if (!steps || computed == 1)
+        return CORNU_OK;
+    return onnx_import_fail(im, "found several inputs, of which one has steps beside its batch; "
+                                "expected one input");
+}
+
 /* x is the first input or, where that may be a constant, the first that is none. */
 static cornu_status choose_input(onnx_import *im, const operator_row *row)
 {
@@ -715,6 +757,7 @@ static cornu_status choose_input(onnx_import *im, const operator_row *row)
     for (size_t i = 0; i < node(im)->n_input && !swaps; i++)
         if (onnx_is_computed(im, i))
             TRY(onnx_put_in_order(im, im->steps[im->at].from[i]));
+    TRY(check_steps(im));
     for (size_t i = 0; i < node(im)->n_input; i++)
         if (onnx_is_computed(im, i) && onnx_value_of(im, i)->order == ORDER_SEQUENCE &&
             !reads_sequences(row))

@@ -338,9 +338,11 @@ static void set_result(onnx_import *im, const recurrent_node *n, int output, int
                        const char *axes)
 {
     onnx_step *s = &im->steps[im->at + output];
+    onnx_take_node(im, node);
     s->value = (onnx_value){.name = s->node->output[output],
                             .node = node,
-                            .shape = im->model->nodes[node].out,
+                            .shape = im->x.shape,
+                            .steps = im->x.steps,
                             .order = ORDER_SEQUENCE,
                             .directions = n->directions,
                             .reversed = output == OUTPUT_ALL && n->directions == 1 && n->reverse};

@@ -219,8 +219,19 @@ cornu_status onnx_done(onnx_import *im)
 
 /* ---- layers ------------------------------------------------------------------------------- */
 
-cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, const char *kind,
-                               const char *text_of)
+void onnx_take_node(onnx_import *im, int node)
+{
+    im->x.node = node;
+    im->x.shape = im->model->nodes[node].out;
+    if (im->x.steps == 0)
+        return;
+    im->x.shape.rank--;
+    memmove(im->x.shape.dim, im->x.shape.dim + 1,
+            (size_t)im->x.shape.rank * sizeof *im->x.shape.dim);
+}
+
+static cornu_status append(onnx_import *im, const int *nodes, int count, const char *kind,
+                           const char *text_of)
 {
     cornu_model *m = im->model;
     doc *options;
@@ -231,9 +242,24 @@ cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, con
     doc_free(options);
     if (status != CORNU_OK)
         return onnx_import_fail(im, "%s", cornu_last_error());
-    im->x.node = m->node_count - 1 - m->nodes[m->node_count - 1].output; /* the call's first */
-    im->x.shape = m->nodes[im->x.node].out;
+    onnx_take_node(im,
+                   m->node_count - 1 - m->nodes[m->node_count - 1].output); /* the call's first */
     return CORNU_OK;
+}
+
+/* Of steps beside the batch, each is computed by the layer. */
+cornu_status onnx_add_layer_of(onnx_import *im, const int *nodes, int count, const char *kind,
+                               const char *text_of)
+{
+    text around = {0};
+    if (im->x.steps == 0)
+        return append(im, nodes, count, kind, text_of);
+    text_add(&around, "{layer: {%s: %s}}", kind, text_of);
+    cornu_status status = around.failed ? status_fail(CORNU_OUT_OF_MEMORY,
+                                                      "%s: not enough memory to read it", im->path)
+                                        : append(im, nodes, count, "TimeDistributed", around.data);
+    text_free(&around);
+    return status;
 }
 
 enum { OPTIONS_LENGTH = 512 };
