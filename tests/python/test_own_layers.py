@@ -61,6 +61,46 @@ def test_scales_and_weights_that_are_not_trained_are_kept_in_files(x, tmp_path):
         assert name.endswith("onnx") or len(again.trainable_weights) == 2
 
 
+class Anywhere(layers.Layer):
+    def build(self, shape):
+        self.first = self.add_weight((1, shape[-1]), "ones", name="first")
+        self.fixed = self.add_weight((), "ones", trainable=False, name="fixed")
+        self.places = self.add_weight((shape[1] + 1, shape[-1]), "glorot_normal", name="places", regularizer="l2")
+        self.gain = self.add_weight((), "ones", name="gain")
+
+    def call(self, inputs):
+        first = ops.broadcast_to(self.first, (ops.shape(inputs)[0], inputs.shape[-1]))
+        rows = ops.concatenate([ops.expand_dims(first, 1), inputs], axis=1) + self.places
+        return (rows * self.gain - self.fixed) / (1 + ops.square(self.places))
+
+
+def test_weights_stand_anywhere_beside_tensors(tmp_path):
+    x = np.random.default_rng(2).random((6, 3, 4), np.float32)
+    layer = Anywhere(name="anywhere")
+    model = keras.Sequential([keras.Input((3, 4)), layer])
+    model.compile("sgd", "mse")
+    shapes = [(1, 4), (4, 4), (), ()]  # those that are trained come first
+    assert [w.shape for w in model.weights] == shapes and len(model.trainable_weights) == 3
+    model.set_weights([np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape) / 7 for shape in shapes])
+    first, places, gain, fixed = model.get_weights()
+
+    def expected():
+        first, places, gain, fixed = model.get_weights()
+        rows = np.concatenate([np.broadcast_to(first, (6, 1, 4)), x], axis=1) + places
+        return (rows * gain - fixed) / (1 + places**2)
+
+    assert np.allclose(model.predict(x, verbose=0), expected(), atol=1e-6)
+    model.fit(x, np.zeros((6, 4, 4)), verbose=0)
+    after = model.get_weights()
+    assert after[3] == fixed and after[2] != gain and not np.any(after[1] == places) and not np.any(after[0] == first)
+    assert np.array_equal(layer.gain.numpy(), after[2]) and np.allclose(model.predict(x, verbose=0), expected(), atol=1e-6)
+    for name in ("m.keras", "m.safetensors", "m.h5", "m.onnx"):
+        path = str(tmp_path / name)
+        model.export(path, verbose=False) if name.endswith("onnx") else model.save(path)
+        again = keras.models.load_model(path)
+        assert np.allclose(again.predict(x, verbose=0), model.predict(x, verbose=0), atol=1e-6)
+
+
 def test_a_chain_without_a_shape_waits(x):
     model = keras.Sequential([Twice(3), layers.Lambda(lambda t: ops.square(t))])
     assert model.predict(x, verbose=0).shape == (6, 3) and len(model.weights) == 2
@@ -94,16 +134,15 @@ def test_options_reach_the_function():
 @pytest.mark.parametrize("error, told, use", [
     (NotImplementedError, "the weight variable, which call does not use", lambda t: type("Own", (layers.Layer,), {
         "build": lambda self, s: self.add_weight(shape=(4,)) and None, "call": lambda self, t: t + 1})()(t)),
-    (NotImplementedError, "weight g of shape \\(3,\\) in multiply", lambda t: type("Own", (layers.Layer,), {
+    (ValueError, "expected equal shapes", lambda t: type("Own", (layers.Layer,), {
         "build": lambda self, s: setattr(self, "g", self.add_weight((3,), name="g")), "call": lambda self, t: t * self.g})()(t)),
-    (NotImplementedError, "in add, where g is trained", lambda t: type("Own", (layers.Layer,), {
-        "build": lambda self, s: self.__dict__.update(g=self.add_weight((4,), name="g"), b=self.add_weight((4,), trainable=False)),
-        "call": lambda self, t: t * self.g + self.b})()(t)),
-    (NotImplementedError, "in true_divide", lambda t: type("Own", (layers.Layer,), {
-        "build": lambda self, s: setattr(self, "g", self.add_weight((4,), name="g")), "call": lambda self, t: t / self.g})()(t)),
+    (NotImplementedError, "weight g of shape \\(2, 4\\) in multiply beside a tensor of 2 axes", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "g", self.add_weight((2, 4), name="g")), "call": lambda self, t: t * self.g})()(t)),
+    (NotImplementedError, "weight w of shape \\(4, 4\\) in add after a product", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "w", self.add_weight((4, 4), name="w")), "call": lambda self, t: t @ self.w + (1 + self.w)})()(t)),
+    (NotImplementedError, "ops.repeat: of the weight g of shape \\(1, 4\\) to \\(3, 4\\)", lambda t: type("Own", (layers.Layer,), {
+        "build": lambda self, s: setattr(self, "g", self.add_weight((1, 4), name="g")), "call": lambda self, t: ops.repeat(self.g, 3, 0)})()(t)),
     (NotImplementedError, "ops.cast: of a tensor to int32", lambda t: layers.Lambda(lambda v: ops.cast(v, "int32") + 1)(t)),
-    (NotImplementedError, "weight b of shape \\(4,\\) in add", lambda t: type("Own", (layers.Layer,), {
-        "build": lambda self, s: setattr(self, "b", self.add_weight((4,), name="b")), "call": lambda self, t: t + self.b})()(t)),
     (NotImplementedError, "without its bias, too", lambda t: type("Own", (layers.Layer,), {
         "build": lambda self, s: self.__dict__.update(w=self.add_weight((4, 4)), b=self.add_weight((4,))),
         "call": lambda self, t: (lambda y: (y + self.b) * y)(t @ self.w)})()(t)),

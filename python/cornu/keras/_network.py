@@ -16,6 +16,7 @@ from .._tables import plain
 from . import _data
 from ._own_losses import with_losses
 from ._own_metrics import with_metrics
+from ._own_weights import in_keras_order
 from .layers import InputLayer, Layer, Variable, draw_seed, registered
 
 
@@ -125,6 +126,7 @@ class Network:
     """The layers of a model and their calls. Each kind says which layers it has and how they are called."""
 
     name: str
+    _weights_made: list = []  # those of the layer of one's own that it is
     _compiled: dict | None
     _rate: float | None
     _trainable: bool
@@ -451,8 +453,18 @@ class Network:
 
     @property
     def weights(self) -> list[Variable]:
-        """The weights of all layers, in order."""
-        return [v for l in self._owners() for v in l._variables]
+        """The weights of all layers, in order; of a layer of one's own first those that it made itself."""
+        found = [v for l in self._owners() for v in l._variables]
+        for network in [*reversed(self._networks()), self]:
+            own = in_keras_order(network._weights_made)
+            if own:
+                block = {id(v) for l in network._owners() for v in l._variables}
+                places = [i for i, v in enumerate(found) if id(v) in block]
+                first = {id(v) for v in own}
+                rest = [found[i] for i in places if id(found[i]) not in first]
+                for i, v in zip(places, own + rest):
+                    found[i] = v
+        return found
 
     variables = weights
 

@@ -19,6 +19,7 @@ class OwnLayer:
         self._network: Any = None
         self._traced_for: list[tuple] = []
         self._own_weights: list[OwnWeight] = []
+        self._given: list | None = None  # the inputs of call
 
     def build(self, input_shape) -> None:
         """Make its weights for inputs of this shape, or of a list of shapes. One's own is called once, before the first call."""
@@ -34,8 +35,8 @@ class OwnLayer:
 
     def add_weight(self, shape=None, initializer=None, dtype=None, trainable=True, autocast=True, regularizer=None, constraint=None,
                    aggregation="none", overwrite_with_gradient=False, name=None):
-        """A weight of a layer of one's own, which `call` takes in ops.matmul(x, kernel) or x * scale, in + bias after either, or in
-        ops.take(table, x, axis=0)."""
+        """A weight of a layer of one's own, which `call` takes beside tensors in operators, functions of two operands, ops.matmul
+        and ops.concatenate, or in ops.take(table, x, axis=0)."""
         if self._row is not None:
             raise TypeError(f"layer {self.name}: add_weight: found a {type(self).__name__}; expected a layer of one's own")
         check_dtype(f"layer {self.name}", dtype)
@@ -67,11 +68,13 @@ class OwnLayer:
             self.build(shapes if isinstance(inputs, (list, tuple)) else shapes[0])
             self.built = True
         more = {"training": None} if "training" in inspect.signature(self.call).parameters else {}
+        self._given = own
         outputs = self.call(given, **more)
         if not is_symbolic(outputs):
             raise TypeError(f"layer {self.name}: found {outputs!r}; expected a tensor, which call computes of its inputs")
         self._traced_for = samples
         self._network = Functional(given, outputs, name=self.name, trainable=self._trainable)
+        self._network._weights_made = self._own_weights
         check_used(self, self._network)
         return self._network
 

@@ -1,12 +1,13 @@
 """Weights that layers of one's own make with add_weight: those of layers that compute with them: a kernel and its bias, a scale of
-elements and a shift after it, the rows of a table."""
+elements and a shift after it, the rows of a table. Anywhere else beside tensors a weight is one: an EinsumDense of the number 1."""
 from typing import Any
 
 import numpy as np
 
 from ._tensors import KerasTensor
 
-_HERE = "ops.matmul(x, kernel) or x * scale, each with + bias after it, or ops.take(table, x, axis=0)"
+_HERE = ("operators and functions of two operands, ops.matmul, ops.concatenate, ops.broadcast_to of the batch, or "
+         "ops.take(table, x, axis=0)")
 _LETTERS = "abcde"
 
 
@@ -23,6 +24,7 @@ class OwnWeight:
         self._make: Any = None  # makes that layer
         self._input: Any = None
         self._product: Any = None
+        self._tensor: Any = None  # its numbers, the same for each sample
 
     @property
     def path(self) -> str:
@@ -48,20 +50,28 @@ class OwnWeight:
         self._input, self._product = x, self._dense(x)
         return self._product
 
+    def _multiplies(self, x: KerasTensor) -> bool:
+        return self._free and self.ndim == 2 and x.shape[-1] == self.shape[0]
+
+    @property
+    def _free(self) -> bool:
+        """Does no layer have it yet?"""
+        return self._product is None and self._tensor is None
+
     def _times(self, x: KerasTensor) -> KerasTensor:
         from .layers import Dense
 
-        if self.ndim != 2 or x.shape[-1] != self.shape[0]:
-            raise self._fail(f"matmul with a tensor of shape {x.shape}")
         return self._begin(x, lambda options: Dense(self.shape[1], **{"use_bias": False, **options}))
+
+    def _fits(self, x: KerasTensor) -> bool:
+        axes = len(x.shape)
+        return self._free and self.ndim < axes <= len(_LETTERS) and x.shape[axes - self.ndim:] == self.shape
 
     def _scales(self, x: KerasTensor) -> KerasTensor:
         """x times it, element by element of the last axes."""
         from .layers import EinsumDense
 
         axes = len(x.shape)
-        if not 0 < self.ndim < axes <= len(_LETTERS) or x.shape[axes - self.ndim:] != self.shape:
-            raise self._fail(f"multiply with a tensor of shape {x.shape}")
         inputs, own = _LETTERS[:axes], _LETTERS[axes - self.ndim:axes]
 
         def make(options: dict):
@@ -69,6 +79,27 @@ class OwnWeight:
             return EinsumDense(f"{inputs},{own}->{inputs}", x.shape[1:], bias_axes=_LETTERS[axes - bias.ndim:axes] if bias else None, **options)
 
         return self._begin(x, make)
+
+    def _as_tensor(self, function: str, others: list, axes: int | None = None) -> KerasTensor:
+        """Its numbers as a tensor that stands beside others, of so many axes with the batch."""
+        from .layers import EinsumDense, Reshape
+
+        if self._product is not None:
+            raise self._fail(f"{function} after a product")
+        axes = axes or self.ndim + 1
+        sample = (1,) * (axes - 1 - self.ndim) + self.shape
+        if len(sample) == axes and sample[0] == 1:
+            sample = sample[1:]
+        if len(sample) != axes - 1 or self.ndim >= len(_LETTERS):
+            raise self._fail(f"{function} beside a tensor of {axes} axes")
+        if self._tensor is None:
+            own = _LETTERS[2:2 + self.ndim]
+            layer = EinsumDense(f"ab,{own}->a{own or 'b'}", self.shape or 1, name=self.name, trainable=self.trainable, **self._as("kernel"))
+            layer._shown_paths = {"kernel": self.path}
+            self._dense, self._tensor = layer, layer(_one_beside([*(self._owner._given or []), *others]))
+        made = self._tensor if sample == self._tensor.sample else Reshape(sample)(self._tensor)
+        made.is_of_weights = True
+        return made
 
     def _gathered(self, x: KerasTensor) -> KerasTensor:
         from .layers import Embedding
@@ -96,15 +127,13 @@ class OwnWeight:
             return 0 < bias.ndim < len(given) and given[len(given) - bias.ndim:] == bias.shape
         return bias.shape == self.shape[1:]
 
-    def _added(self, product: KerasTensor) -> KerasTensor:
+    def _added(self, product: KerasTensor) -> KerasTensor | None:
+        """The sum by the layer that made the product; None: it has no such bias."""
         for other in self._owner._own_weights:
             if other._product is product and other._part == "kernel":
-                if self._product is not None or not other._takes_bias(self):
-                    break
-                if self.trainable != other.trainable:
-                    raise self._fail(f"add, where {other.name} is{'' if other.trainable else ' not'} trained,")
-                return other._with_bias(self)
-        raise self._fail("add")
+                if self._free and other._without is None and other._takes_bias(self) and self.trainable == other.trainable:
+                    return other._with_bias(self)
+        return None
 
     @property
     def _variable(self):
@@ -128,17 +157,34 @@ class OwnWeight:
         return np.asarray(self.numpy(), dtype)
 
     def __add__(self, other):
-        return with_weights("add", self, other)
+        return _ops().add(self, other)
 
-    __radd__ = __add__
+    def __radd__(self, other):
+        return _ops().add(other, self)
+
+    def __sub__(self, other):
+        return _ops().subtract(self, other)
+
+    def __rsub__(self, other):
+        return _ops().subtract(other, self)
 
     def __mul__(self, other):
-        return with_weights("multiply", self, other)
+        return _ops().multiply(self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other):
+        return _ops().multiply(other, self)
+
+    def __truediv__(self, other):
+        return _ops().true_divide(self, other)
+
+    def __rtruediv__(self, other):
+        return _ops().true_divide(other, self)
 
     def __matmul__(self, other):
-        raise self._fail("matmul as the first operand")
+        return _ops().matmul(self, other)
+
+    def __neg__(self):
+        return _ops().multiply(self, -1.0)
 
     def __repr__(self) -> str:
         return f"<Variable path={self.path}, shape={self.shape}, dtype=float32>"
@@ -157,26 +203,66 @@ class WholeNumbers:
     __array__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __getitem__ = _fail
 
 
+def _ops():
+    from . import ops
+
+    return ops
+
+
+def _one_beside(tensors: list) -> KerasTensor:
+    """The number 1 for each sample."""
+    ops = _ops()
+    x = next(t for t in tensors if isinstance(t, KerasTensor))
+    part = x[(slice(None), *[slice(0, 1)] * (x.ndim - 1))]
+    return ops.ones_like(part if x.ndim == 2 else ops.reshape(part, (-1, 1)))
+
+
 def with_weights(function: str, x1, x2):
-    """The operation where one of the two is a weight of a layer of one's own; else None."""
+    """The operation where one of the two is a weight of a layer of one's own that computes it; else None."""
     if not isinstance(x1, OwnWeight) and not isinstance(x2, OwnWeight):
         return None
     weight, other = (x2, x1) if isinstance(x2, OwnWeight) else (x1, x2)
-    if function == "matmul" and weight is x2 and isinstance(other, KerasTensor):
+    if function == "take":
+        if weight is x1 and isinstance(other, WholeNumbers):
+            return weight._gathered(other.tensor)
+        raise weight._fail(function)
+    if not isinstance(other, KerasTensor):
+        return None
+    if function == "matmul" and weight is x2 and weight._multiplies(other):
         return weight._times(other)
-    if function == "multiply" and isinstance(other, KerasTensor):
+    if function == "multiply" and weight._fits(other):
         return weight._scales(other)
-    if function == "add" and isinstance(other, KerasTensor):
-        return weight._added(other)
-    if function == "take" and weight is x1 and isinstance(other, WholeNumbers):
-        return weight._gathered(other.tensor)
-    raise weight._fail(function)
+    return weight._added(other) if function == "add" else None
+
+
+def as_tensors(function: str, operands: list, axes: int | None = None) -> list:
+    """The operands of a function, with tensors in the place of weights of layers of one's own; axes: of each."""
+    if not any(isinstance(x, OwnWeight) for x in operands):
+        return operands
+    shapes = [x.shape for x in operands if isinstance(x, KerasTensor)]
+    axes = axes or max((len(shape) for shape in shapes), default=1 + max(x.ndim for x in operands if isinstance(x, OwnWeight)))
+    return [x._as_tensor(function, operands, axes) if isinstance(x, OwnWeight) else x for x in operands]
+
+
+def for_each_sample(function: str, weight: OwnWeight, shape) -> KerasTensor:
+    """A weight, whose first axis has length 1, in the place of the batch."""
+    tensor = weight._as_tensor(function, [], weight.ndim)
+    wanted = (None, *tensor.sample)
+    if len(shape) != len(wanted) or shape[0] not in (None, -1) or tuple(shape[1:]) != wanted[1:]:
+        raise NotImplementedError(f"ops.{function}: of the weight {weight.name} of shape {weight.shape} to {tuple(shape)} is not in cornu; it takes "
+                                  f"{wanted}, the batch's samples")
+    return tensor
+
+
+def in_keras_order(weights: list[OwnWeight]) -> list:
+    """The variables of a layer of one's own: those that are trained first."""
+    return [w._variable for w in sorted(weights, key=lambda w: not w.trainable) if w._dense is not None and w._dense._variables]
 
 
 def check_used(layer, network) -> None:
     """Every weight is one of the network's, and no product is used both with its bias and without."""
     for weight in layer._own_weights:
-        if weight._product is None:
+        if weight._free:
             raise NotImplementedError(f"layer {layer.name}: the weight {weight.name}, which call does not use, is not in cornu; it takes {_HERE}")
         if weight._dense not in network.layers:
             raise weight._fail("a product that call does not return")

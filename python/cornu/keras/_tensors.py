@@ -51,6 +51,7 @@ class KerasTensor:
         self.dtype, self.sparse, self.ragged = dtype, bool(sparse), bool(ragged)
         self.name = name or automatic_name("keras_tensor")
         self._keras_history = None
+        self.is_of_weights = False  # the same for all samples: of weights of a layer of one's own alone
 
     @property
     def ndim(self) -> int:

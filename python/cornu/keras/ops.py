@@ -1,4 +1,5 @@
 """keras.ops: mathematics on tensors of a network, as far as layers compute it; on arrays, by NumPy."""
+import builtins
 import functools
 from typing import Any, Callable
 
@@ -8,7 +9,7 @@ from .._missing import missing
 from . import _array_functions, _keras_names, activations, layers
 from ._names import automatic_name
 from ._operations import array_of, classes, key_of, operation
-from ._own_weights import WholeNumbers, with_weights
+from ._own_weights import OwnWeight, WholeNumbers, as_tensors, for_each_sample, with_weights
 from ._tensors import FlatShape, KerasTensor, computed, is_symbolic, shown_as
 from ._tracing import tracing
 
@@ -23,6 +24,8 @@ def _number(function: str, value: Any) -> float:
 def _beside(function: str, operands: list) -> list:
     """Operands that may stand beside each other: one number for all samples may stand beside any tensor."""
     tensors = [x for x in operands if isinstance(x, KerasTensor)]
+    operands = [_padded(function, x, tensors) if isinstance(x, KerasTensor) and x.is_of_weights else x for x in operands]
+    tensors = [x for x in operands if isinstance(x, KerasTensor)]
     own = [x for x in tensors if x.shape != ()] or tensors
     for x in own[1:]:
         if x.ndim != own[0].ndim:
@@ -30,6 +33,20 @@ def _beside(function: str, operands: list) -> list:
                              f"axes, as with others one's batch would stand beside another axis")
     rank = len(own[0].sample)
     return [_reshaped(function, x, (1,) * rank) if isinstance(x, KerasTensor) and len(x.sample) != rank else x for x in operands]
+
+
+def _padded(function: str, x: KerasTensor, beside: list) -> KerasTensor:
+    """Numbers of weights alone, with as many axes as the tensors beside it."""
+    axes = builtins.max(t.ndim for t in beside)
+    sample = (1,) * (axes - x.ndim) + x.sample
+    return x if sample == x.sample else _reshaped(function, x, sample)
+
+
+def _of_weights(made: KerasTensor, operands: list) -> KerasTensor:
+    """What was made of these, which is the same for all samples if they are."""
+    tensors = [x for x in operands if isinstance(x, KerasTensor)]
+    made.is_of_weights = bool(tensors) and builtins.all(x.is_of_weights for x in tensors)
+    return made
 
 
 def _operands(function: str, kind: str, **operands) -> KerasTensor:
@@ -55,12 +72,7 @@ def _axis(function: str, axis: int, rank: int) -> int:
 def _two(function: str, numpy: Callable, kind: str, number: Callable | None = None) -> Callable:
     """A function of two arguments: `kind` takes tensors and arrays; `number` a tensor, a number, and whether the number is first."""
 
-    def of_two(x1, x2):
-        sum_ = with_weights(function, x1, x2)
-        if sum_ is not None:
-            return sum_
-        if not is_symbolic([x1, x2]):
-            return numpy(x1, x2)
+    def of_tensors(x1, x2):
         first, second = (isinstance(x, KerasTensor) for x in (x1, x2))
         x, other = (x1, x2) if first else (x2, x1)
         if first and second:
@@ -69,6 +81,13 @@ def _two(function: str, numpy: Callable, kind: str, number: Callable | None = No
         if number and np.size(other) == 1 and np.ndim(other) <= x.ndim:
             return number(x, _number(function, other), second)
         return _operands(function, kind, x1=x1, x2=x2)
+
+    def of_two(x1, x2):
+        sum_ = with_weights(function, x1, x2)
+        if sum_ is not None:
+            return sum_
+        x1, x2 = as_tensors(function, [x1, x2])
+        return _of_weights(of_tensors(x1, x2), [x1, x2]) if is_symbolic([x1, x2]) else numpy(x1, x2)
 
     of_two.__name__ = of_two.__qualname__ = function
     of_two.__doc__ = f"{numpy.__name__} of two tensors, or of a tensor and a number or an array; of arrays as NumPy has it."
@@ -104,6 +123,7 @@ not_equal = _two("not_equal", np.not_equal, "NotEqual")
 
 def where(condition, x1=None, x2=None):
     """x1 where the condition is true, or not 0, and x2 elsewhere: tensors, numbers or arrays."""
+    condition, x1, x2 = as_tensors("where", [condition, x1, x2])
     if not is_symbolic([condition, x1, x2]):
         return np.where(condition) if x1 is None and x2 is None else np.where(condition, x1, x2)
     if x1 is None or x2 is None:
@@ -120,7 +140,8 @@ def _of_one(function: str, numpy: Callable, kind: str) -> Callable:
     """Of each element of a tensor."""
 
     def of_one(x):
-        return operation(kind, x) if is_symbolic(x) else numpy(x)
+        x, = as_tensors(function, [x])
+        return _of_weights(operation(kind, x), [x]) if is_symbolic(x) else numpy(x)
 
     of_one.__name__ = of_one.__qualname__ = function
     of_one.__doc__ = f"{kind} of each element; of arrays by NumPy."
@@ -219,6 +240,7 @@ def squeeze(x, axis=None):
 
 def concatenate(xs, axis=0):
     """Tensors one after the other along an axis."""
+    xs = as_tensors("concatenate", list(xs)) if isinstance(xs, (list, tuple)) else xs
     if not is_symbolic(xs):
         return np.concatenate(xs, axis)
     return computed(layers.Concatenate(axis=_axis("concatenate", axis, xs[0].ndim)), list(xs))
@@ -400,6 +422,7 @@ def matmul(x1, x2):
     product = with_weights("matmul", x1, x2)
     if product is not None:
         return product
+    x1, x2 = as_tensors("matmul", [x1, x2])
     if not is_symbolic([x1, x2]):
         return np.matmul(x1, x2)
     return _operands("matmul", "Matmul", x1=x1, x2=x2)
@@ -464,6 +487,25 @@ def relu(x):
 def gelu(x, approximate=True):
     """x times the normal distribution's integral up to x; approximate: by tanh."""
     return activations.gelu(x, approximate)
+
+
+def broadcast_to(x, shape):
+    """As NumPy; of a weight of a layer of one's own one for each sample."""
+    return for_each_sample("broadcast_to", x, shape) if isinstance(x, OwnWeight) else _array_functions.functions["broadcast_to"](x, shape)
+
+
+def repeat(x, repeats, axis=None):
+    """As NumPy; of a weight of a layer of one's own one for each sample."""
+    if isinstance(x, OwnWeight) and axis == 0:
+        return for_each_sample("repeat", x, (repeats, *x.shape[1:]))
+    return _array_functions.functions["repeat"](x, repeats, axis)
+
+
+def tile(x, repeats):
+    """As NumPy; of a weight of a layer of one's own one for each sample."""
+    if isinstance(x, OwnWeight):
+        return for_each_sample("tile", x, [n if i == 0 else n * x.shape[i] for i, n in enumerate(repeats)])
+    return _array_functions.functions["tile"](x, repeats)
 
 
 globals().update({name: function for name, function in _array_functions.functions.items() if name not in globals()})

@@ -35,7 +35,8 @@ static const config_field einsum_dense_fields[] = {
 /* ---- the equation -------------------------------------------------------------------------- */
 
 /* The labels of axes, without the batch's; those of "..." are digits. The kernel sums over its
-   first `summed` labels, which the input has, and makes the others. */
+   first `summed` labels, which the input has, and makes the others. Labels that only the input has
+   are of axes of length 1. */
 typedef struct einsum {
     char in[SHAPE_MAX], kernel[SHAPE_MAX + 1], out[SHAPE_MAX + 1]; /* ending with 0 */
     int summed, elided;
@@ -49,7 +50,8 @@ static cornu_status fail_equation(const einsum_dense_config *c, const char *expe
                        expected);
 }
 
-/* The next term of the equation: letters behind "..." where it has that, each once. */
+/* The next term of the equation: letters behind "..." where it has that, each once; a kernel may
+   have none. */
 static bool read_term(const char **at, const char *end, bool *dots, char term[SHAPE_MAX + 1])
 {
     int count = 0;
@@ -61,7 +63,7 @@ static bool read_term(const char **at, const char *end, bool *dots, char term[SH
         term[count++] = **at;
     }
     term[count] = 0;
-    if (count == 0 || strncmp(*at, end, strlen(end)) != 0)
+    if (strncmp(*at, end, strlen(end)) != 0)
         return false;
     *at += strlen(end);
     return true;
@@ -84,7 +86,8 @@ static cornu_status read_terms(const einsum_dense_config *c, const shape *in, ei
     bool dots[3];
     const char *at = c->equation;
     if (!read_term(&at, ",", &dots[0], first) || !read_term(&at, "->", &dots[1], e->kernel) ||
-        !read_term(&at, "", &dots[2], last) || *at || dots[1] || dots[0] != dots[2])
+        !read_term(&at, "", &dots[2], last) || *at || !*first || !*last || dots[1] ||
+        dots[0] != dots[2])
         return fail_equation(c, "one such as \"abc,cd->abd\" or \"...x,xy->...y\", of 5 letters a "
                                 "term at most");
     const int labels = (int)strlen(first);
@@ -120,14 +123,14 @@ static cornu_status find_summed(const einsum_dense_config *c, einsum *e)
         return CORNU_OK;
     while (e->kernel[e->summed] && strchr(e->in, e->kernel[e->summed]))
         e->summed++;
-    bool fits = e->summed > 0 && e->kernel[e->summed];
+    bool fits = e->kernel[e->summed];
     for (const char *k = e->kernel; *k; k++) {
         const bool is_summed = k - e->kernel < e->summed;
         fits &=
             (strchr(e->in, *k) != NULL) == is_summed && (strchr(e->out, *k) == NULL) == is_summed;
     }
     for (const char *k = e->in; *k; k++)
-        fits &= (strchr(e->kernel, *k) != NULL) != (strchr(e->out, *k) != NULL);
+        fits &= !strchr(e->kernel, *k) || !strchr(e->out, *k);
     for (const char *k = e->out; *k; k++)
         fits &= strchr(e->in, *k) || strchr(e->kernel, *k);
     if (fits)
@@ -145,8 +148,15 @@ static cornu_status find_sizes(const einsum_dense_config *c, const shape *in, ei
         return status_fail(CORNU_INVALID, "output_shape: found %s for \"%s\"; expected %d sizes",
                            shape_show(&c->output_shape, false, shown), c->equation,
                            count - e->elided);
-    for (int i = 0; e->in[i]; i++)
+    for (int i = 0; e->in[i]; i++) {
         e->size[(unsigned char)e->in[i]] = in->dim[i];
+        if (!strchr(e->kernel, e->in[i]) && !strchr(e->out, e->in[i]) && in->dim[i] != 1)
+            return status_fail(
+                CORNU_UNSUPPORTED,
+                "equation: found \"%s\" for input %s, which sums over axis %c alone; "
+                "expected length 1 of it, or its letter in the kernel",
+                c->equation, shape_show(in, true, shown), e->in[i]);
+    }
     for (int i = e->elided; i < count; i++) {
         int64_t *size = &e->size[(unsigned char)e->out[i]];
         const int64_t said = c->output_shape.dim[i - e->elided];
@@ -184,6 +194,16 @@ static void kept_labels(const einsum *e, char kept[2 * SHAPE_MAX + 1])
         if (strchr(e->out, *k))
             kept[count++] = *k;
     kept[count] = 0;
+}
+
+/* The input's labels without those that only it has. */
+static void read_labels(const einsum *e, char given[SHAPE_MAX])
+{
+    int count = 0;
+    for (const char *k = e->in; *k; k++)
+        if (strchr(e->kernel, *k) || strchr(e->out, *k))
+            given[count++] = *k;
+    given[count] = 0;
 }
 
 /* ---- the layer ----------------------------------------------------------------------------- */
@@ -260,13 +280,17 @@ static cornu_status in_order(step_builder *b, tensor_ref x, const char *from, co
  */
 static cornu_status emit_product(const einsum *e, step_builder *b, tensor_ref x, tensor_ref *y)
 {
-    char labels[2 * SHAPE_MAX + 1];
+    char labels[2 * SHAPE_MAX + 1], given[SHAPE_MAX];
     kept_labels(e, labels);
     const size_t kept = strlen(labels);
     shape rows = shape_of(e, labels);
+    read_labels(e, given);
+    const shape in = shape_of(e, given);
+    if (in.rank > 0)
+        TRY(emit_reshape(b, x, &in, &x));
     memcpy(labels + kept, e->kernel, (size_t)e->summed);
     labels[kept + (size_t)e->summed] = 0;
-    TRY(in_order(b, x, e->in, labels, y));
+    TRY(in_order(b, x, given, labels, y));
     rows.dim[rows.rank++] = 1;
     for (int i = 0; i < e->summed; i++)
         rows.dim[rows.rank - 1] *= e->size[(unsigned char)e->kernel[i]];
@@ -302,6 +326,8 @@ static const char *const einsum_dense_samples[] = {
     "2,3,4 | {equation: 'abcd,cde->abe', output_shape: [null, 3]}",
     "2,3,4 | {equation: 'abcd,bd->abcd', output_shape: [null, 3, 4], bias_axes: d}",
     "5 | {equation: '...b,b->...b', output_shape: [5]}",
+    "3,1 | {equation: 'abc,de->abde', output_shape: [3, 2, 4], bias_axes: e}",
+    "4,3 | {equation: 'abc,->abc', output_shape: [4, 3]}",
     NULL,
 };
 

@@ -72,6 +72,23 @@ class Rows(layers.Layer):
         return ops.take(self.table, ops.cast(inputs, "int32"), axis=0)
 
 
+class Positions(layers.Layer):
+    """A row before the others, places of all, and a scale and a shift by one number."""
+
+    def build(self, input_shape):
+        self.first = self.add_weight((1, 1, input_shape[-1]), initializer="random_normal", name="first")
+        self.fixed = self.add_weight((), trainable=False, initializer="ones", name="fixed")
+        self.places = self.add_weight((input_shape[1] + 1, input_shape[-1]), initializer="random_normal", name="places", regularizer="l2")
+        self.gain = self.add_weight((), initializer="ones", name="gain")
+        self.rows = self.add_weight((input_shape[1] + 1, input_shape[1] + 1), initializer="orthogonal", name="rows")
+        self.last = layers.Dense(input_shape[-1])
+
+    def call(self, inputs):
+        first = ops.broadcast_to(self.first, (ops.shape(inputs)[0], 1, inputs.shape[-1]))
+        x = ops.concatenate([first, inputs], axis=1) + self.places
+        return self.last(ops.matmul(self.rows, x) * self.gain - self.fixed) / (1.0 + ops.square(self.places))
+
+
 class Mixed(layers.Layer):
     def call(self, inputs):
         first, second = inputs
@@ -95,8 +112,11 @@ weighted = filled(keras.Sequential([keras.Input((8,)), Linear(6, name="linear"),
 scaled = filled(keras.Sequential([keras.Input((8,)), layers.Reshape((2, 4), name="rows"), Affine(name="affine"), layers.Flatten(name="flat"), layers.Dense(2)]))
 looked_up = filled(keras.Sequential([keras.Input((8,)), layers.Lambda(lambda t: 2 + 2 * ops.tanh(t), name="numbers"), Rows(name="rows"),
                                      Affine(name="affine"), layers.Flatten(name="flat"), layers.Dense(2)]))
-results = {"trained": [[w.shape for w in model.trainable_weights] for model in (scaled, looked_up)]}
-for name, model in (("chain", chain), ("branched", branched), ("weighted", weighted), ("scaled", scaled), ("looked up", looked_up)):
+placed = filled(keras.Sequential([keras.Input((8,)), layers.Reshape((4, 2), name="rows"), Positions(name="positions"), layers.Flatten(name="flat"),
+                                  layers.Dense(2)]))
+results = {"trained": [[w.shape for w in model.trainable_weights] for model in (scaled, looked_up, placed)]}
+for name, model in (("chain", chain), ("branched", branched), ("weighted", weighted), ("scaled", scaled), ("looked up", looked_up),
+                    ("placed", placed)):
     history = model.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history
     results[name] = [history, model.predict(x, verbose=0), [w.shape for w in model.get_weights()], model.count_params(),
                      [layer.name for layer in model.layers if not layer.name.startswith(("dense", "input", "get_item"))]]
