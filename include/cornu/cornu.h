@@ -264,7 +264,8 @@ typedef struct cornu_progress {
 /* What a model gave for a batch, in training before the step: for the caller's own metrics, those
    of the compile section with the key `called`. Only the library makes it. */
 typedef struct cornu_batch_outputs {
-    bool begins;          /* the first batch of a pass: metrics start afresh */
+    bool begins;          /* the first batch of a pass, or after a resume within it: metrics start
+                             afresh; the pass's value is then the mean over the samples of both parts */
     int64_t count;        /* samples */
     const float *outputs; /* [count][output_size], rows as cornu_predict gives them */
     int64_t output_size;

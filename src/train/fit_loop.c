@@ -87,6 +87,8 @@ static cornu_status read_results(fit_run *run, step_results *results)
     position *p = &training->position;
     double sums[MODEL_METRICS_MAX + 1] = {0};
     TRY(take_results(run, results, run->carry));
+    if (run->carry && p->step < run->steps)
+        session_continue_metrics(run->state.session);
     run->gathered = results->gather_seconds + (run->carry ? run->gathered : 0);
     results_sums(run->state.model, results, sums);
     if (run->carry) {

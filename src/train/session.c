@@ -19,6 +19,8 @@ struct session {
     called_metrics called;
     bool continues; /* the pass that metrics of the caller's own are over has begun */
     double values[MODEL_METRICS_MAX]; /* of these metrics, one after another */
+    double given[MODEL_METRICS_MAX];  /* their sums in results of this pass that were reset */
+    int64_t called_samples;           /* of this pass */
     float *outputs, *targets;         /* of a batch, for them */
     size_t outputs_capacity, targets_capacity;
     live_weights live;
@@ -295,18 +297,34 @@ static cornu_status call_metrics(session *s, const session_plan *ready)
     TRY(read_rows(s, ready, p->target, &s->targets, &s->targets_capacity, &batch.target_size));
     batch.outputs = s->outputs;
     batch.targets = s->targets;
+    if (batch.begins) {
+        s->called_samples = 0;
+        memset(s->given, 0, sizeof s->given);
+    }
     s->continues = true;
+    s->called_samples += batch.count;
     s->called.on_outputs(s->called.user, &batch);
     return CORNU_OK;
 }
 
 /* Their values stand where the device has sums of others, whose mean is over samples. */
-static void fill_called(const session *s, step_results *out)
+static void fill_called(session *s, step_results *out, bool reset)
 {
     int number = 0;
-    for (int i = 0; i < s->model->metric_count; i++)
-        if (s->model->metrics[i].called)
-            out->metrics[s->model->metrics[i].slot] = s->values[number++] * (double)out->samples;
+    for (int i = 0; i < s->model->metric_count; i++) {
+        if (!s->model->metrics[i].called)
+            continue;
+        const double sum = s->values[number] * (double)s->called_samples;
+        out->metrics[s->model->metrics[i].slot] = sum - s->given[number];
+        if (reset)
+            s->given[number] = sum;
+        number++;
+    }
+}
+
+void session_continue_metrics(session *s)
+{
+    s->continues = true;
 }
 
 /* ---- steps and their results ------------------------------------------------------------- */
@@ -337,7 +355,7 @@ cornu_status session_time_step(session *s, session_plan *ready, const sample_blo
 cornu_status session_results(session *s, step_results *out, bool reset)
 {
     TRY(s->device->ops->results(s->device, out, reset));
-    fill_called(s, out);
+    fill_called(s, out, reset);
     if (reset)
         s->continues = false;
     return CORNU_OK;

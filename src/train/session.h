@@ -79,6 +79,8 @@ typedef struct called_metrics {
 } called_metrics;
 called_metrics session_call_metrics(session *s, called_metrics by);
 cornu_status session_results(session *s, step_results *out, bool reset);
+/* The pass over which these metrics are goes on after results that were reset. */
+void session_continue_metrics(session *s);
 /* Copy the device's variables begin..end-1 back into the model. */
 cornu_status session_pull(session *s, int begin, int end);
 cornu_status session_read_variable(session *s, int number, float *values, int64_t count);

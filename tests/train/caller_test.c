@@ -395,6 +395,68 @@ static void metrics_of_the_callers_own_are_scores_as_others(void **state)
     cornu_model_close(m);
 }
 
+typedef struct resumed {
+    batches batches;
+    int steps;          /* left until the run stops */
+    double own, others; /* "own" and "accuracy" of the first epoch */
+} resumed;
+
+static void count_pass(void *user, const cornu_batch_outputs *b)
+{
+    resumed *r = user;
+    count_batch(&r->batches, b);
+}
+
+static bool stop_in_the_epoch(void *user)
+{
+    resumed *r = user;
+    return --r->steps == 0;
+}
+
+static void keep_first_epoch(void *user, const cornu_progress *p)
+{
+    resumed *r = user;
+    if (p->epoch > 1)
+        return;
+    r->others = p->scores->all_value[2];
+    r->own = p->scores->all_value[3];
+}
+
+/* Those of the steps before are part of the epoch's, as means over samples; and after the resume a
+   metric is over all steps since. */
+static void metrics_of_the_callers_own_go_on_after_a_resume_within_an_epoch(void **state)
+{
+    (void)state;
+    cornu_model *m = runs_model(
+        "[{Dense: {units: 3, activation: softmax}}]",
+        "{optimizer: adam, loss: sparse_categorical_crossentropy, metrics: [{class_name: function, "
+        "config: f, called: count}, accuracy, {class_name: Own, called: own}]}",
+        "{epochs: 1, batch_size: 8}");
+    cornu_data *data = runs_data(50, 0);
+    resumed before = {.steps = 2}, after = {.steps = 0};
+    char path[300];
+    snprintf(path, sizeof path, "%s", scratch_path("own-metrics.safetensors"));
+    cornu_fit_options fit = {.size = sizeof fit,
+                             .on_outputs = count_pass,
+                             .should_stop = stop_in_the_epoch,
+                             .on_epoch = keep_first_epoch,
+                             .save = path,
+                             .user = &before};
+    expect_status(cornu_fit(m, data, &fit, NULL), CORNU_STOPPED);
+    cornu_model_close(m);
+    expect_ok(cornu_model_open(path, &m));
+    fit.resume = true;
+    fit.user = &after;
+    expect_ok(cornu_fit(m, data, &fit, NULL));
+    assert_int_equal(before.batches.seen, 2);
+    assert_int_equal(after.batches.seen, 5);
+    assert_int_equal(after.batches.begun, 1);
+    assert_int_equal(after.batches.samples, 50 - 16);
+    assert_float_equal(after.own, after.others, 1e-9);
+    cornu_data_close(data);
+    cornu_model_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +471,7 @@ int main(void)
         cmocka_unit_test(a_file_of_a_section_of_ones_own_goes_on_by_its_recipe),
         cmocka_unit_test(each_epoch_is_announced_and_each_step_reported),
         cmocka_unit_test(metrics_of_the_callers_own_are_scores_as_others),
+        cmocka_unit_test(metrics_of_the_callers_own_go_on_after_a_resume_within_an_epoch),
     };
     return cmocka_run_group_tests(tests, scratch_open, scratch_close);
 }
