@@ -84,10 +84,15 @@ set(cuda_fatbin ${CMAKE_BINARY_DIR}/cuda/kernels.fatbin)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
 file(GLOB cuda_kernels CONFIGURE_DEPENDS src/device/cuda/plugin/kernels/* src/device/rules/* src/model/*.def src/model/kinds.h src/model/drawing.h)
 # As with the plain C of the cpu device, sums keep their order; a product and a sum may become one.
+set(cuda_compile ${CUDA_NVCC} -fatbin ${cuda_code} --threads 0 -std=c++17 -O3 -Wno-deprecated-gpu-targets
+    -Werror all-warnings -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR}/include
+    -o ${cuda_fatbin} ${CMAKE_SOURCE_DIR}/src/device/cuda/plugin/kernels/kernels.cu)
+# ./check compiles them once for its builds, which are for one architecture.
+if(DEFINED ENV{CORNU_CUDA_FATBIN})
+    set(cuda_compile ${CMAKE_COMMAND} -E copy $ENV{CORNU_CUDA_FATBIN} ${cuda_fatbin})
+endif()
 add_custom_command(OUTPUT ${cuda_fatbin}
-    COMMAND ${CUDA_NVCC} -fatbin ${cuda_code} --threads 0 -std=c++17 -O3 -Wno-deprecated-gpu-targets
-        -Werror all-warnings -I${CMAKE_SOURCE_DIR}/src -I${CMAKE_SOURCE_DIR}/include
-        -o ${cuda_fatbin} ${CMAKE_SOURCE_DIR}/src/device/cuda/plugin/kernels/kernels.cu
+    COMMAND ${cuda_compile}
     DEPENDS ${cuda_kernels} VERBATIM COMMENT "CUDA kernels")
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/plugin/*.c src/device/cuda/plugin/ops/*.c)

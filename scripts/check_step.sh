@@ -150,7 +150,7 @@ step_arm64() {
 # The archive for a machine with a GPU: made, and faults planted into the simulated GPU are found by it.
 step_bundle() {
     need nvcc || return
-    tests/cuda/bundle_test.sh
+    CORNU_CUDA_FATBIN=$PWD/build/check/cuda/kernels.fatbin tests/cuda/bundle_test.sh
 }
 
 # ---- --all: beside real Keras, in an environment that is kept between runs --------------------------
