@@ -99,8 +99,9 @@ static inline pixel_source source_of(const resampling *how, const resample_size 
         resample_around(resample_column(map, i, k), (int32_t)s->width, how->border, how->nearest)};
 }
 
-static inline const float *map_of(const resample_size *s, const float *maps, int64_t n)
+const float *resample_map_of(const op_run *r, const resample_size *s, int64_t n)
 {
+    const float *maps = r->in[r->op->kind == OP_RESAMPLE_BACKWARD ? 0 : 1];
     return maps + (s->maps == 1 ? 0 : n * MAP_NUMBERS);
 }
 
@@ -138,9 +139,10 @@ void resample_rows(const op_run *r, const resample_size *s, int64_t begin, int64
     for (int64_t at = begin; at < end; at++) {
         const int64_t n = at / s->out_height, row = at % s->out_height;
         const float *image = r->in[0] + n * s->height * s->width * s->channels;
+        const float *map = resample_map_of(r, s, n);
         float *y = r->out[0] + at * s->out_width * s->channels;
         for (int64_t column = 0; column < s->out_width; column++) {
-            const pixel_source from = source_of(how, s, map_of(s, r->in[1], n), row, column);
+            const pixel_source from = source_of(how, s, map, row, column);
             resample_pixel(how, s, image, &from, y + column * s->channels);
         }
     }
@@ -158,7 +160,7 @@ static void add_pixel(const resample_size *s, float *dx, int32_t row, int32_t co
 void resample_sample_back(const op_run *r, const resample_size *s, int64_t n)
 {
     const int64_t floats = s->height * s->width * s->channels;
-    const float *map = map_of(s, r->in[0], n);
+    const float *map = resample_map_of(r, s, n);
     const float *dy = r->in[1] + n * s->out_height * s->out_width * s->channels;
     float *dx = r->out[0] + n * floats;
     memset(dx, 0, (size_t)floats * sizeof *dx);
@@ -171,4 +173,59 @@ void resample_sample_back(const op_run *r, const resample_size *s, int64_t n)
             add_pixel(s, dx, f.row.high, f.column.low, dy, down * (1 - right));
             add_pixel(s, dx, f.row.high, f.column.high, dy, down * right);
         }
+}
+
+/* ---- one side after the other --------------------------------------------------------------- */
+
+bool resample_is_separable(const float *map)
+{
+    return map[1] == 0 && map[3] == 0;
+}
+
+/* The one or two lines of x that line `at` of y comes from. */
+static int side_terms(const op_run *r, const resample_size *s, const float *map, int side,
+                      int64_t at, resample_term terms[2])
+{
+    const resampling *how = &r->op->a.resample;
+    const int64_t size = side == 0 ? s->height : s->width;
+    const float source =
+        side == 0 ? resample_row(map, (float)at, 0) : resample_column(map, 0, (float)at);
+    const resample_pair p = resample_around(source, (int32_t)size, how->border, how->nearest);
+    int count = 0;
+    if (p.weight < 1)
+        terms[count++] = (resample_term){p.low, 1 - p.weight};
+    if (p.weight > 0)
+        terms[count++] = (resample_term){p.high, p.weight};
+    return count;
+}
+
+void resample_table_of(const op_run *r, const resample_size *s, const float *map, int side,
+                       resample_table *t)
+{
+    const bool back = r->op->kind == OP_RESAMPLE_BACKWARD;
+    const int64_t size = side == 0 ? s->height : s->width;
+    const int64_t out = side == 0 ? s->out_height : s->out_width, lines = back ? size : out;
+    resample_term terms[2];
+    memset(t->first, 0, (size_t)(lines + 1) * sizeof *t->first);
+    memset(t->start, 0, (size_t)lines * sizeof *t->start);
+    for (int64_t at = 0; at < out; at++) { /* first[i + 1]: the number of line i's terms */
+        const int count = side_terms(r, s, map, side, at, terms);
+        for (int k = 0; k < count; k++)
+            if (terms[k].line >= 0 && terms[k].line < size)
+                t->first[(back ? terms[k].line : at) + 1]++;
+            else if (!back)
+                t->start[at] += terms[k].weight * r->op->a.resample.value;
+    }
+    for (int64_t i = 0; i < lines; i++)
+        t->first[i + 1] += t->first[i];
+    for (int64_t at = 0; at < out; at++) { /* first[i]: where line i's next term goes */
+        const int count = side_terms(r, s, map, side, at, terms);
+        for (int k = 0; k < count; k++)
+            if (terms[k].line >= 0 && terms[k].line < size)
+                t->terms[t->first[back ? terms[k].line : at]++] =
+                    (resample_term){(int32_t)(back ? at : terms[k].line), terms[k].weight};
+    }
+    for (int64_t i = lines; i > 0; i--)
+        t->first[i] = t->first[i - 1];
+    t->first[0] = 0;
 }

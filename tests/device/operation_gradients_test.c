@@ -126,8 +126,9 @@ static void operations_of_two_tensors(void **state)
                     y.dim[d] = a.dim[d] == 1 ? b.dim[d] : a.dim[d];
                 const op_attributes how = {.binary = {(binary_kind)kind, of}};
                 gradient_case g = {
-                    .forward = {OP_BINARY_FORWARD, "", {a, b}, {y}, how, 0, false},
-                    .backward = {OP_BINARY_BACKWARD, "", {a, b, y}, {of ? b : a}, how, 0, false},
+                    .forward = {OP_BINARY_FORWARD, "", {a, b}, {y}, how, 0, false, false},
+                    .backward =
+                        {OP_BINARY_BACKWARD, "", {a, b, y}, {of ? b : a}, how, 0, false, false},
                     .from = {0, 1, DY, ABSENT, ABSENT, ABSENT},
                     .of = of,
                     .least = 0.75f};
@@ -155,8 +156,8 @@ static void functions_of_one_tensor(void **state)
             continue;
         const op_attributes how = {.act = rows[i]};
         gradient_case g = {
-            .forward = {OP_ACTIVATION_FORWARD, "", {x}, {x}, how, 0, false},
-            .backward = {OP_ACTIVATION_BACKWARD, "", {x, x}, {x}, how, 0, false},
+            .forward = {OP_ACTIVATION_FORWARD, "", {x}, {x}, how, 0, false, false},
+            .backward = {OP_ACTIVATION_BACKWARD, "", {x, x}, {x}, how, 0, false, false},
             .from = {activation_from_output(kind) ? Y : 0, DY, ABSENT, ABSENT, ABSENT, ABSENT},
             .least = 0.77f, /* so that no corner is met: those at 0.5, 1 and 3 */
             .positive = kind == ACTIVATION_INVERSE_NORM || kind == ACTIVATION_LOG ||
@@ -171,8 +172,8 @@ static void slices(void **state)
     (void)state;
     const shape whole = {3, {2, 5, 3}}, part = {3, {2, 2, 3}};
     const op_attributes how = {.slice = {1, 1, 2, false}};
-    const op_case slice = {OP_SLICE, "slice", {whole}, {part}, how, 0, false};
-    const op_case insert = {OP_INSERT, "insert", {part}, {whole}, how, 0, false};
+    const op_case slice = {OP_SLICE, "slice", {whole}, {part}, how, 0, false, false};
+    const op_case insert = {OP_INSERT, "insert", {part}, {whole}, how, 0, false, false};
     const int from[OP_INPUTS_MAX] = {DY, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT};
     gradient_case g = {.forward = slice, .backward = insert};
     memcpy(g.from, from, sizeof from);
@@ -186,8 +187,10 @@ static void transposes(void **state)
 {
     (void)state;
     const shape x = {4, {2, 3, 4, 5}}, y = {4, {2, 5, 3, 4}};
-    const op_case there = {OP_TRANSPOSE, "transpose", {x}, {y}, {.order = {0, 3, 1, 2}}, 0, false};
-    const op_case back = {OP_TRANSPOSE, "transpose", {y}, {x}, {.order = {0, 2, 3, 1}}, 0, false};
+    const op_case there = {OP_TRANSPOSE, "transpose", {x}, {y}, {.order = {0, 3, 1, 2}}, 0,
+                           false,        false};
+    const op_case back = {OP_TRANSPOSE, "transpose", {y}, {x}, {.order = {0, 2, 3, 1}}, 0,
+                          false,        false};
     const int from[OP_INPUTS_MAX] = {DY, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT};
     gradient_case g = {.forward = there, .backward = back};
     memcpy(g.from, from, sizeof from);
@@ -203,8 +206,8 @@ static void resampled_images(void **state)
         for (int nearest = 0; nearest < 2; nearest++) {
             const op_attributes how = {.resample = {border, nearest, 0.5f}};
             gradient_case g = {
-                .forward = {OP_RESAMPLE_FORWARD, "resample", {x, map}, {y}, how, 0, false},
-                .backward = {OP_RESAMPLE_BACKWARD, "resample", {map, y}, {x}, how, 0, false},
+                .forward = {OP_RESAMPLE_FORWARD, "resample", {x, map}, {y}, how, 0, false, false},
+                .backward = {OP_RESAMPLE_BACKWARD, "resample", {map, y}, {x}, how, 0, false, false},
                 .from = {1, DY, ABSENT, ABSENT, ABSENT, ABSENT}};
             check(&g);
         }
@@ -219,8 +222,9 @@ static void recolored_images(void **state)
             const shape x = {4, {3, 5, 4, 3}}, drawn = {2, {3, kind == RECOLOR_SOLARIZE ? 2 : 1}};
             const op_attributes how = {.recolor = {kind, -3, 4}};
             gradient_case g = {
-                .forward = {OP_RECOLOR_FORWARD, "recolor", {x, drawn}, {x}, how, 0, false},
-                .backward = {OP_RECOLOR_BACKWARD, "recolor", {x, drawn, x}, {x}, how, 0, false},
+                .forward = {OP_RECOLOR_FORWARD, "recolor", {x, drawn}, {x}, how, 0, false, false},
+                .backward =
+                    {OP_RECOLOR_BACKWARD, "recolor", {x, drawn, x}, {x}, how, 0, false, false},
                 .from = {0, 1, DY, ABSENT, ABSENT, ABSENT},
                 .least = 0.375f,
                 .positive = true};
@@ -245,8 +249,8 @@ static void equal_numbers_and_nan_are_as_in_tensorflow(void **state)
     for (int i = 0; i < 2; i++)
         for (int of = 0; of < 2; of++) {
             const op_attributes how = {.binary = {rows[i].kind, of}};
-            const op_case forward = {OP_BINARY_FORWARD, "", {s, s}, {s}, how, 0, false};
-            const op_case backward = {OP_BINARY_BACKWARD, "", {s, s, s}, {s}, how, 0, false};
+            const op_case forward = {OP_BINARY_FORWARD, "", {s, s}, {s}, how, 0, false, false};
+            const op_case backward = {OP_BINARY_BACKWARD, "", {s, s, s}, {s}, how, 0, false, false};
             op_outputs y, dx;
             run(&forward, (const float *const[OP_INPUTS_MAX]){a, b}, &y);
             run(&backward, (const float *const[OP_INPUTS_MAX]){a, b, ones}, &dx);

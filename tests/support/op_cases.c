@@ -516,23 +516,30 @@ static void add_noise(const shape *y)
 
 /* The map's numbers are multiples of 1/4, so that no rounding decides which pixel is the nearest.
  */
-static void add_resample(const shape *x, const int64_t size[2], bool one)
+static void add_resample(const shape *x, const int64_t size[2], bool one, bool separable)
 {
     static const char *const names[] = {"reflect", "constant", "wrap", "nearest"};
     const shape map = {2, {one ? 1 : x->dim[0], MAP_NUMBERS}};
     const shape y = {4, {x->dim[0], size[0], size[1], x->dim[3]}};
-    char more[64];
+    const op_case any = {.step = 0.25f, .separable = separable};
+    char more[80];
     for (int border = 0; border < COUNT(names); border++)
         for (int nearest = 0; nearest < 2; nearest++) {
             const op_attributes a = {.resample = {border, nearest, 0.5f}};
-            snprintf(more, sizeof more, "%lldx%lld, %s%s%s", (long long)size[0], (long long)size[1],
-                     names[border], nearest ? ", nearest pixel" : "", one ? ", one map" : "");
-            op_case *c = op_case_add(OP_RESAMPLE_FORWARD);
-            *c = (op_case){.kind = c->kind, .in = {*x, map}, .out = {y}, .a = a, .step = 0.25f};
-            op_case_label(c, more);
-            c = op_case_add(OP_RESAMPLE_BACKWARD);
-            *c = (op_case){.kind = c->kind, .in = {map, y}, .out = {*x}, .a = a, .step = 0.25f};
-            op_case_label(c, more);
+            snprintf(more, sizeof more, "%lldx%lld, %s%s%s%s", (long long)size[0],
+                     (long long)size[1], names[border], nearest ? ", nearest pixel" : "",
+                     one ? ", one map" : "", separable ? ", rows and columns apart" : "");
+            for (int back = 0; back < 2; back++) {
+                op_case *c = op_case_add(back ? OP_RESAMPLE_BACKWARD : OP_RESAMPLE_FORWARD);
+                const op_kind kind = c->kind;
+                *c = any;
+                c->kind = kind;
+                c->a = a;
+                c->in[0] = back ? map : *x;
+                c->in[1] = back ? y : map;
+                c->out[0] = back ? *x : y;
+                op_case_label(c, more);
+            }
         }
 }
 
@@ -557,9 +564,11 @@ static void add_resamples(void)
         if (kind < RECOLOR_GRAYSCALE)
             add_recolor((recolor_kind)kind, &(shape){4, {7, 3, 5, 4}});
     }
-    add_resample(&(shape){4, {3, 9, 6, 3}}, (const int64_t[]){9, 6}, false);
-    add_resample(&(shape){4, {2, 4, 13, 1}}, (const int64_t[]){7, 5}, true);
-    add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false);
+    for (int separable = 0; separable < 2; separable++) {
+        add_resample(&(shape){4, {3, 9, 6, 3}}, (const int64_t[]){9, 6}, false, separable);
+        add_resample(&(shape){4, {2, 4, 13, 1}}, (const int64_t[]){7, 5}, true, separable);
+        add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false, separable);
+    }
 }
 
 static void add_embedding(const shape *x, int64_t rows, int64_t columns)

@@ -11,8 +11,9 @@ typedef struct op_case {
     char label[160]; /* "conv2d_forward 3x7x9x3 -> 5, kernel 3x2, ..." */
     shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     op_attributes a;
-    float step;    /* inputs are multiples of this (so that equal values occur); 0: any */
-    bool absolute; /* inputs are without their signs */
+    float step;     /* inputs are multiples of this (so that equal values occur); 0: any */
+    bool absolute;  /* inputs are without their signs */
+    bool separable; /* RESAMPLE: maps move rows and columns apart */
 } op_case;
 
 /* The whole table; every kind of operation is in it. Ends the test program if memory runs out. */

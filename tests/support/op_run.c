@@ -184,6 +184,9 @@ static cornu_status fill(bench *b, const op_case *c)
         fill_uniform(x, t->count, &r, positive ? 0.1f : -1, 1, c->step);
         for (int64_t k = 0; c->absolute && k < t->count; k++)
             x[k] = fabsf(x[k]);
+        if (c->separable && is_named(b, i, "map"))
+            for (int64_t k = 0; k < t->count; k += MAP_NUMBERS)
+                x[k + 1] = x[k + 3] = 0;
         if (is_named(b, i, "slot2") &&
             c->kind == OP_UPDATE) /* RMSprop: its square is below slot 0 */
             fill_uniform(x, t->count, &r, 0.01f, 0.1f, 0);

@@ -1,50 +1,140 @@
-/* DRAW, and RESAMPLE: rows of all samples forward, whole samples backward, whose pixels are sums.
- */
+/* DRAW, and RESAMPLE: rows of the outputs, each of which is the sum of a few rows of the inputs,
+   whose columns are then added up likewise. Where a row of the output comes from no row of the
+   input, as of a rotated image: pixel by pixel, the gradients of a whole sample at once. */
 #include "device/resample.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/elementwise/resample_kernels.h"
+
+CPU_ISA_TABLE(resample_kernels, cpu_resample);
+
+/* A row's sums read about four times as many elements as it has: a task has few of them. */
+enum { TASK_ELEMENTS = 4 * CPU_TASK };
 
 typedef struct resample_run {
     const op_run *r;
     resample_size size;
-    int64_t rows, rows_per_task;
+    bool back;
+    int64_t from[2], to[2]; /* height and width of the images that are read, x or dy, and written */
+    int64_t rows, rows_per_task;         /* of all samples */
+    int64_t table_floats[2], row_floats; /* scratch memory of a worker */
 } resample_run;
 
-static void forward_task(void *context, int64_t task, int worker)
+static resample_run run_of(const plan *p, const op *o)
 {
-    (void)worker;
+    const resample_size s = resample_size_of(p, o);
+    resample_run r = {.size = s, .back = o->kind == OP_RESAMPLE_BACKWARD};
+    const int64_t x[2] = {s.height, s.width}, y[2] = {s.out_height, s.out_width};
+    for (int i = 0; i < 2; i++) {
+        r.from[i] = r.back ? y[i] : x[i];
+        r.to[i] = r.back ? x[i] : y[i];
+        r.table_floats[i] = cpu_scratch_floats(4 * y[i] + 2 * r.to[i] + 1);
+    }
+    r.rows = s.batch * r.to[0];
+    r.rows_per_task = cpu_most(1, TASK_ELEMENTS / cpu_most(r.to[1], r.from[1]) / s.channels);
+    r.row_floats = cpu_scratch_floats(r.from[1] * s.channels);
+    return r;
+}
+
+static int64_t worker_floats(const resample_run *r)
+{
+    return r->table_floats[0] + r->table_floats[1] + r->row_floats;
+}
+
+static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
+                            size_t *scratch_bytes)
+{
+    const resample_run r = run_of(p, o);
+    cpu_isa isa;
+    TRY(cpu_isa_choose(&isa));
+    cpu_need_scratch(scratch_bytes, threads_count(pool) * worker_floats(&r));
+    *state = (void *)(uintptr_t)cpu_resample[isa];
+    return CORNU_OK;
+}
+
+static resample_table table_at(const resample_run *r, int side, float *memory)
+{
+    const int64_t terms = 2 * (r->back ? r->from[side] : r->to[side]);
+    return (resample_table){.terms = (resample_term *)(void *)memory,
+                            .start = memory + 2 * terms,
+                            .first = (int32_t *)(void *)(memory + 2 * terms + r->to[side])};
+}
+
+/* Row `row` of an image: the sum of rows, which are read in place where there is but one of weight
+   1, and then of that row's columns. */
+static void resample_row_of(const resample_run *r, const resample_table t[2], int64_t row,
+                            const float *image, float *sums, float *out)
+{
+    const resample_kernels *k = r->r->state;
+    const int64_t width = r->from[1] * r->size.channels;
+    const resample_term *term = t[0].terms + t[0].first[row];
+    const float *line = sums;
+    if (t[0].first[row + 1] - t[0].first[row] == 1 && term->weight == 1 && t[0].start[row] == 0)
+        line = image + term->line * width;
+    else
+        k->sums(&t[0], row, row + 1, image, sums, width);
+    k->sums(&t[1], 0, r->to[1], line, out, r->size.channels);
+}
+
+/* Rows begin to end - 1 of the output of sample n, counted through all samples, by a map that does
+   not move rows and columns apart. */
+static void resample_pixels(const resample_run *r, int64_t n, int64_t begin, int64_t end)
+{
+    if (!r->back)
+        resample_rows(r->r, &r->size, begin, end);
+    else if (begin == n * r->to[0])
+        resample_sample_back(r->r, &r->size, n);
+}
+
+static void rows_task(void *context, int64_t task, int worker)
+{
     const resample_run *r = context;
+    float *memory = (float *)r->r->scratch + worker * worker_floats(r);
+    float *sums = memory + r->table_floats[0] + r->table_floats[1];
+    resample_table tables[2] = {table_at(r, 0, memory),
+                                table_at(r, 1, memory + r->table_floats[0])};
+    const int64_t in_floats = r->from[0] * r->from[1] * r->size.channels;
+    const int64_t row_floats = r->to[1] * r->size.channels;
+    const float *map = NULL;
     int64_t begin, end;
     cpu_task_range(r->rows, r->rows_per_task, task, &begin, &end);
-    resample_rows(r->r, &r->size, begin, end);
+    for (int64_t until; begin < end; begin = until) {
+        const int64_t n = begin / r->to[0];
+        until = cpu_least(end, (n + 1) * r->to[0]);
+        if (!resample_is_separable(resample_map_of(r->r, &r->size, n))) {
+            resample_pixels(r, n, begin, until);
+            continue;
+        }
+        if (map != resample_map_of(r->r, &r->size, n)) {
+            map = resample_map_of(r->r, &r->size, n);
+            for (int i = 0; i < 2; i++)
+                resample_table_of(r->r, &r->size, map, i, &tables[i]);
+        }
+        for (int64_t row = begin; row < until; row++)
+            resample_row_of(r, tables, row - n * r->to[0],
+                            r->r->in[r->back ? 1 : 0] + n * in_floats, sums,
+                            r->r->out[0] + row * row_floats);
+    }
 }
 
-static void backward_task(void *context, int64_t task, int worker)
+static cornu_status run_resample(const op_run *o)
 {
-    (void)worker;
-    const resample_run *r = context;
-    resample_sample_back(r->r, &r->size, task);
-}
-
-static cornu_status run_forward(const op_run *r)
-{
-    resample_run f = {.r = r, .size = resample_size_of(r->plan, r->op)};
-    f.rows = f.size.batch * f.size.out_height;
-    f.rows_per_task = cpu_rows_per_task(f.size.out_width * f.size.channels);
-    threads_run(r->pool, cpu_divide_up(f.rows, f.rows_per_task), forward_task, &f);
+    resample_run r = run_of(o->plan, o->op);
+    r.r = o;
+    threads_run(o->pool, cpu_divide_up(r.rows, r.rows_per_task), rows_task, &r);
     return CORNU_OK;
 }
 
-static cornu_status run_backward(const op_run *r)
-{
-    resample_run f = {.r = r, .size = resample_size_of(r->plan, r->op)};
-    threads_run(r->pool, f.size.batch, backward_task, &f);
-    return CORNU_OK;
-}
+/* ---- DRAW -------------------------------------------------------------------------------- */
+
+typedef struct draw_run {
+    const op_run *r;
+    int64_t rows, rows_per_task;
+} draw_run;
 
 static void draw_task(void *context, int64_t task, int worker)
 {
     (void)worker;
-    const resample_run *d = context;
+    const draw_run *d = context;
     int64_t begin, end;
     cpu_task_range(d->rows, d->rows_per_task, task, &begin, &end);
     for (int64_t i = begin; i < end; i++)
@@ -54,12 +144,12 @@ static void draw_task(void *context, int64_t task, int worker)
 static cornu_status run_draw(const op_run *r)
 {
     const tensor *y = OP_OUT(r->plan, r->op, 0);
-    resample_run d = {.r = r, .rows = y->shape.dim[0]};
+    draw_run d = {.r = r, .rows = y->shape.dim[0]};
     d.rows_per_task = cpu_rows_per_task(y->count / d.rows);
     threads_run(r->pool, cpu_divide_up(d.rows, d.rows_per_task), draw_task, &d);
     return CORNU_OK;
 }
 
 const kernel cpu_draw = {.name = "philox", .run = run_draw};
-const kernel cpu_resample_forward = {.name = "rows", .run = run_forward};
-const kernel cpu_resample_backward = {.name = "samples", .run = run_backward};
+const kernel cpu_resample_forward = {.name = "rows", .prepare = prepare, .run = run_resample};
+const kernel cpu_resample_backward = {.name = "rows", .prepare = prepare, .run = run_resample};
