@@ -381,21 +381,15 @@ static cornu_status up_sampling_declare(layer *l, layer_call *call)
     return CORNU_OK;
 }
 
-/* Columns first: they are fewer then. */
 static cornu_status up_sampling_emit(const layer *l, step_builder *b, const tensor_ref *x,
                                      tensor_ref *y)
 {
     const up_sampling_config *c = l->config;
-    const shape out = emit_output(b);
-    if (c->interpolation == UP_SAMPLING_BILINEAR) {
-        const shape in = emit_shape(b, x[0]);
-        const image_window whole = {.size = {in.dim[0], in.dim[1]}};
-        return layer_emit_window(b, x[0], &whole, out.dim, false, y);
-    }
-    TRY(layer_as_image(b, x[0], y));
-    for (int i = 1; i >= 0; i--)
-        if (c->size[i] > 1)
-            TRY(layer_repeat(b, *y, i + 1, c->size[i], y));
+    const shape out = emit_output(b), in = emit_shape(b, x[0]), image = layer_image_of(&in);
+    const shape large = layer_image_of(&out);
+    const image_window whole = {.size = {image.dim[0], image.dim[1]}};
+    TRY(emit_reshape(b, x[0], &image, y));
+    TRY(layer_emit_window(b, *y, &whole, large.dim, c->interpolation == UP_SAMPLING_NEAREST, y));
     return emit_reshape(b, *y, &out, y);
 }
 
