@@ -218,8 +218,7 @@ gpu_resample gpu_resample_of(const gpu_op *r)
                           .in = x,
                           .out = &y->shape,
                           .map_step = map->shape.dim[0] == 1 ? 0 : MAP_NUMBERS,
-                          .items = back ? x->dim[0] * x->dim[3]
-                                        : y->shape.dim[0] * y->shape.dim[1] * y->shape.dim[2]};
+                          .items = back ? x->dim[0] * x->dim[1] * x->dim[3] : y->count};
 }
 
 gpu_recolor gpu_recolor_of(const gpu_op *r)

@@ -165,7 +165,7 @@ typedef struct gpu_resample {
     gpu_address x, map;
     const shape *in, *out; /* of the images that are resampled, and of the resampled ones */
     int64_t map_step;      /* floats from a sample's map to the next one's */
-    int64_t items;         /* forward the pixels of y, backward the channels of all samples */
+    int64_t items;         /* forward elements of y, backward the channels of all rows of x */
 } gpu_resample;
 gpu_resample gpu_resample_of(const gpu_op *r);
 /* RECOLOR_*: its pixels, the numbers of a sample, and whether all channels change together. */

@@ -80,53 +80,53 @@ static __device__ inline int64_t resample_pixel(const resample_params &p, int64_
 extern "C" __global__ void __launch_bounds__(RESAMPLE_THREADS)
     cornu_resample_forward(resample_forward_params p)
 {
-    for (EACH(i, p.batch * p.out_height * p.out_width)) {
-        int64_t column, row;
-        const int64_t n = divide(divide(i, p.out_width, &column), p.out_height, &row);
+    for (EACH(i, p.batch * p.out_height * p.out_width * p.channels)) {
+        int64_t column, row, k;
+        const int64_t n =
+            divide(divide(divide(i, p.channels, &k), p.out_width, &column), p.out_height, &row);
         const resample_source s = resample_at(p, n, row, column);
         const int64_t a = resample_pixel(p, n, s.row.low, s.column.low);
         const int64_t b = resample_pixel(p, n, s.row.low, s.column.high);
         const int64_t c = resample_pixel(p, n, s.row.high, s.column.low);
         const int64_t d = resample_pixel(p, n, s.row.high, s.column.high);
-        for (int64_t k = 0; k < p.channels; k++) {
-            float upper = resample_between(a < 0 ? p.how.value : p.x[a + k],
-                                           b < 0 ? p.how.value : p.x[b + k], s.column.weight);
-            float lower = resample_between(c < 0 ? p.how.value : p.x[c + k],
-                                           d < 0 ? p.how.value : p.x[d + k], s.column.weight);
-            p.y[i * p.channels + k] = resample_between(upper, lower, s.row.weight);
-        }
+        const float upper = resample_between(a < 0 ? p.how.value : p.x[a + k],
+                                             b < 0 ? p.how.value : p.x[b + k], s.column.weight);
+        const float lower = resample_between(c < 0 ? p.how.value : p.x[c + k],
+                                             d < 0 ? p.how.value : p.x[d + k], s.column.weight);
+        p.y[i] = resample_between(upper, lower, s.row.weight);
     }
 }
 
-static __device__ inline void resample_add(const resample_params &p, int64_t pixel, int64_t channel,
-                                           float dy, float weight)
-{
-    if (pixel >= 0 && weight != 0)
-        p.y[pixel + channel] += weight * dy;
-}
-
+/* x: dy, y: dx. A thread has a channel of a sample, or of one of its rows where these come from
+   rows alone: so each sum is always in one order. */
 extern "C" __global__ void __launch_bounds__(RESAMPLE_THREADS)
     cornu_resample_backward(resample_backward_params p)
 {
-    for (EACH(i, p.batch * p.channels)) {
-        int64_t k;
-        const int64_t n = divide(i, p.channels, &k), pixels = p.height * p.width;
-        for (int64_t at = 0; at < pixels; at++)
-            p.y[(n * pixels + at) * p.channels + k] = 0;
-        for (int64_t row = 0; row < p.out_height; row++)
+    for (EACH(i, p.batch * p.height * p.channels)) {
+        int64_t k, begin;
+        const int64_t n = divide(divide(i, p.channels, &k), p.height, &begin);
+        const bool apart = p.map[n * p.map_step + 1] == 0 && p.map[n * p.map_step + 3] == 0;
+        const int64_t end = apart ? begin + 1 : begin == 0 ? p.height : begin;
+        for (int64_t at = begin * p.width; at < end * p.width; at++)
+            p.y[(n * p.height * p.width + at) * p.channels + k] = 0;
+        for (int64_t row = 0; begin < end && row < p.out_height; row++) {
+            const resample_pair of_row = resample_at(p, n, row, 0).row;
+            if (apart && of_row.low != begin && of_row.high != begin)
+                continue;
             for (int64_t column = 0; column < p.out_width; column++) {
                 const resample_source s = resample_at(p, n, row, column);
-                const float down = s.row.weight, right = s.column.weight;
                 const float dy =
                     p.x[((n * p.out_height + row) * p.out_width + column) * p.channels + k];
-                resample_add(p, resample_pixel(p, n, s.row.low, s.column.low), k, dy,
-                             (1 - down) * (1 - right));
-                resample_add(p, resample_pixel(p, n, s.row.low, s.column.high), k, dy,
-                             (1 - down) * right);
-                resample_add(p, resample_pixel(p, n, s.row.high, s.column.low), k, dy,
-                             down * (1 - right));
-                resample_add(p, resample_pixel(p, n, s.row.high, s.column.high), k, dy,
-                             down * right);
+                for (int j = 0; j < 4; j++) {
+                    const rule_index to = j < 2 ? s.row.low : s.row.high;
+                    const float down = j < 2 ? 1 - s.row.weight : s.row.weight;
+                    const float right = j % 2 ? s.column.weight : 1 - s.column.weight;
+                    const int64_t pixel =
+                        resample_pixel(p, n, to, j % 2 ? s.column.high : s.column.low);
+                    if (to >= begin && to < end && pixel >= 0 && down * right != 0)
+                        p.y[pixel + k] += down * right * dy;
+                }
             }
+        }
     }
 }

@@ -37,8 +37,8 @@ static cornu_status enqueue_resample(const gpu_op *r)
 }
 
 static const gpu_kernel draw = {.name = "philox", .enqueue = enqueue_draw};
-static const gpu_kernel forward = {.name = "pixels", .enqueue = enqueue_resample};
-static const gpu_kernel backward = {.name = "channels", .enqueue = enqueue_resample};
+static const gpu_kernel forward = {.name = "elements", .enqueue = enqueue_resample};
+static const gpu_kernel backward = {.name = "rows", .enqueue = enqueue_resample};
 const gpu_kernel *const cuda_draw[] = {&draw, NULL};
 const gpu_kernel *const cuda_resample_forward[] = {&forward, NULL};
 const gpu_kernel *const cuda_resample_backward[] = {&backward, NULL};

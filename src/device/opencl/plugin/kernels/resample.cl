@@ -75,18 +75,19 @@ static inline long pixel_at(long row, long column, long height, long width, long
     return (row * width + column) * channels;
 }
 
-/* A work-item has pixels of y. */
+/* A work-item has elements of y. */
 KERNEL(resample_forward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y), SIZES)
 {
     AT(x);
     AT(map);
     AT(y);
-    for (EACH(i, batch * out_height * out_width)) {
-        long column, row;
-        const long n = divide(divide(i, out_width, &column), out_height, &row);
+    for (EACH(i, batch * out_height * out_width * channels)) {
+        long column, row, k;
+        const long n =
+            divide(divide(divide(i, channels, &k), out_width, &column), out_height, &row);
         float m[MAP_NUMBERS];
-        for (int k = 0; k < MAP_NUMBERS; k++)
-            m[k] = map[n * map_step + k];
+        for (int j = 0; j < MAP_NUMBERS; j++)
+            m[j] = map[n * map_step + j];
         const resample_pair r =
             resample_around(resample_row(m, (float)row, (float)column), height, border, nearest);
         const resample_pair c =
@@ -95,54 +96,54 @@ KERNEL(resample_forward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y)
         const long b = pixel_at(r.low, c.high, height, width, channels);
         const long d = pixel_at(r.high, c.low, height, width, channels);
         const long e = pixel_at(r.high, c.high, height, width, channels);
-        global const float *image = x + n * height * width * channels;
-        for (long k = 0; k < channels; k++) {
-            const float upper = resample_between(a < 0 ? value : image[a + k],
-                                                 b < 0 ? value : image[b + k], c.weight);
-            const float lower = resample_between(d < 0 ? value : image[d + k],
-                                                 e < 0 ? value : image[e + k], c.weight);
-            y[i * channels + k] = resample_between(upper, lower, r.weight);
-        }
+        global const float *image = x + n * height * width * channels + k;
+        const float upper =
+            resample_between(a < 0 ? value : image[a], b < 0 ? value : image[b], c.weight);
+        const float lower =
+            resample_between(d < 0 ? value : image[d], e < 0 ? value : image[e], c.weight);
+        y[i] = resample_between(upper, lower, r.weight);
     }
 }
 
-static inline void add_pixel(global float *dx, long pixel, float dy, float weight)
-{
-    if (pixel >= 0 && weight != 0)
-        dx[pixel] += weight * dy;
-}
-
-/* x: dy, y: dx. A work-item has a channel of a sample, whose sums are so always in one order. */
+/* x: dy, y: dx. A work-item has a channel of a sample, or of one of its rows where these come from
+   rows alone: so each sum is always in one order. */
 KERNEL(resample_backward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y), SIZES)
 {
     AT(x);
     AT(map);
     AT(y);
-    for (EACH(i, batch * channels)) {
-        long k;
-        const long n = divide(i, channels, &k);
+    for (EACH(i, batch * height * channels)) {
+        long k, begin;
+        const long n = divide(divide(i, channels, &k), height, &begin);
         float m[MAP_NUMBERS];
-        global float *dx = y + n * height * width * channels + k;
         for (int j = 0; j < MAP_NUMBERS; j++)
             m[j] = map[n * map_step + j];
-        for (long at = 0; at < height * width; at++)
+        const int apart = m[1] == 0 && m[3] == 0;
+        const long end = apart ? begin + 1 : begin == 0 ? height : begin;
+        global float *dx = y + n * height * width * channels + k;
+        for (long at = begin * width; at < end * width; at++)
             dx[at * channels] = 0;
-        for (long at = 0; at < out_height * out_width; at++) {
-            long column;
-            const long row = divide(at, out_width, &column);
-            const resample_pair r = resample_around(resample_row(m, (float)row, (float)column),
-                                                    height, border, nearest);
-            const resample_pair c = resample_around(resample_column(m, (float)row, (float)column),
-                                                    width, border, nearest);
-            const float dy = x[(n * out_height * out_width + at) * channels + k];
-            add_pixel(dx, pixel_at(r.low, c.low, height, width, channels), dy,
-                      (1 - r.weight) * (1 - c.weight));
-            add_pixel(dx, pixel_at(r.low, c.high, height, width, channels), dy,
-                      (1 - r.weight) * c.weight);
-            add_pixel(dx, pixel_at(r.high, c.low, height, width, channels), dy,
-                      r.weight * (1 - c.weight));
-            add_pixel(dx, pixel_at(r.high, c.high, height, width, channels), dy,
-                      r.weight * c.weight);
+        for (long row = 0; begin < end && row < out_height; row++) {
+            const resample_pair of_row =
+                resample_around(resample_row(m, (float)row, 0), height, border, nearest);
+            if (apart && of_row.low != begin && of_row.high != begin)
+                continue;
+            for (long column = 0; column < out_width; column++) {
+                const resample_pair r = resample_around(resample_row(m, (float)row, (float)column),
+                                                        height, border, nearest);
+                const resample_pair c = resample_around(
+                    resample_column(m, (float)row, (float)column), width, border, nearest);
+                const float dy = x[((n * out_height + row) * out_width + column) * channels + k];
+                for (int j = 0; j < 4; j++) {
+                    const long to = j < 2 ? r.low : r.high;
+                    const float down = j < 2 ? 1 - r.weight : r.weight;
+                    const float right = j % 2 ? c.weight : 1 - c.weight;
+                    const long pixel =
+                        pixel_at(to, j % 2 ? c.high : c.low, height, width, channels);
+                    if (to >= begin && to < end && pixel >= 0 && down * right != 0)
+                        dx[pixel] += down * right * dy;
+                }
+            }
         }
     }
 }
