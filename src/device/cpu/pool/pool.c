@@ -137,9 +137,9 @@ static void average_rows(void *context, int64_t task, int worker)
 
 /* ---- backward --------------------------------------------------------------------------- */
 
-enum {
-    BLOCK = 64
-}; /* channels at once; the gradients still to be assigned fit in registers or L1 */
+/* Channels at once: the gradients still to be assigned fit in registers or L1; of windows with
+   LARGE taps or more, the numbers of the maxima's taps, which are floats, fit in L1. */
+enum { BLOCK = 64, LARGE = 16, LARGE_BLOCK = 1024, LARGEST = 1 << 24 };
 
 static void give_window(const pool_shape *s, const taps2d *t, const float *x, const float *y,
                         const float *dy, float *dx)
@@ -153,6 +153,26 @@ static void give_window(const pool_shape *s, const taps2d *t, const float *x, co
                 int64_t at = t->offset + r * t->row_step + c * t->column_step + from;
                 s->kernels->give_range(x + at, y + from, left, dx + at, count);
             }
+    }
+}
+
+/* The same for a large window, of which few elements have a gradient. */
+static void give_large_window(const pool_shape *s, const taps2d *t, const float *x, const float *y,
+                              const float *dy, float *dx)
+{
+    float at[LARGE_BLOCK];
+    for (int64_t from = 0; from < s->channels; from += LARGE_BLOCK) {
+        int64_t count = cpu_least(LARGE_BLOCK, s->channels - from), offset = t->offset + from;
+        for (int64_t i = 0; i < count; i++)
+            at[i] = -1;
+        for (int64_t r = t->rows - 1; r >= 0; r--)
+            s->kernels->find_taps(x + offset + r * t->row_step, t->column_step, r * t->columns,
+                                  t->columns, y + from, at, count);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t tap = (int64_t)at[i], row = tap / t->columns, column = tap % t->columns;
+            if (tap >= 0)
+                dx[offset + row * t->row_step + column * t->column_step + i] += dy[from + i];
+        }
     }
 }
 
@@ -187,7 +207,10 @@ static void max_backward_sample(const pool_run *p, int64_t sample)
         for (; column < s->out_w; column++) {
             taps2d t = taps_of(s, row, column);
             int64_t at = from + column * s->channels;
-            give_window(s, &t, x, y + at, dy + at, dx);
+            if (t.rows * t.columns >= LARGE && t.rows * t.columns <= LARGEST)
+                give_large_window(s, &t, x, y + at, dy + at, dx);
+            else
+                give_window(s, &t, x, y + at, dy + at, dx);
         }
     }
     clear_rows(s, s->out_h, dx, &cleared);

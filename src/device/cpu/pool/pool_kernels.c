@@ -166,6 +166,39 @@ static void give_range(const float *restrict x, const float *restrict y, float *
     }
 }
 
+/* From the last tap to the first, which so stays. */
+VEC_INLINE void find(const float *x, int64_t step, int64_t first, int taps, const float *y,
+                     float *at, int64_t i, int64_t count)
+{
+    const vec most = vec_load_count(y + i, count);
+    vec number = vec_load_count(at + i, count);
+    UNROLL(4)
+    for (int t = taps - 1; t >= 0; t--)
+        number = vec_select(vec_load_count(x + t * step + i, count) == most,
+                            vec_all((float)(first + t)), number);
+    vec_store_count(at + i, number, count);
+}
+
+VEC_INLINE void find_all(const float *x, int64_t step, int64_t first, int taps, const float *y,
+                         float *at, int64_t count)
+{
+    const int64_t rest = count % VEC_FLOATS, whole = count - rest;
+    for (int64_t i = 0; i < whole; i += VEC_FLOATS)
+        find(x, step, first, taps, y, at, i, VEC_FLOATS);
+    if (rest)
+        find(x, step, first, taps, y, at, whole, rest);
+}
+
+static void find_taps(const float *x, int64_t step, int64_t first, int64_t taps, const float *y,
+                      float *at, int64_t count)
+{
+    int64_t t = taps;
+    for (; t >= 4; t -= 4)
+        find_all(x + (t - 4) * step, step, first + t - 4, 4, y, at, count);
+    for (; t > 0; t--)
+        find_all(x + (t - 1) * step, step, first + t - 1, 1, y, at, count);
+}
+
 static void give_row_2x2(const float *restrict top, const float *restrict bottom,
                          const float *restrict y, const float *restrict dy, float *restrict dtop,
                          float *restrict dbottom, int64_t windows, int64_t channels)
@@ -195,5 +228,6 @@ const pool_window_kernels ISA(cpu_pool_window_kernels) = {
     .add_scaled_range = add_scaled_range,
     .scale_range = scale_range,
     .give_range = give_range,
+    .find_taps = find_taps,
     .give_row_2x2 = give_row_2x2,
 };

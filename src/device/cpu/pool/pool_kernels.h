@@ -62,6 +62,11 @@ typedef struct pool_window_kernels {
     void (*scale_range)(float *y, float scale, int64_t count);
     /* Move left[i] to dx[i] where x[i] is the maximum y[i]; left keeps the others. */
     void (*give_range)(const float *x, const float *y, float *left, float *dx, int64_t count);
+    /* at[i] = the number of the first tap whose element i is y[i], -1 where there is none; of
+       `taps` taps, `step` floats from one to the next, where at[i] is already set from taps after
+       them. */
+    void (*find_taps)(const float *x, int64_t step, int64_t first, int64_t taps, const float *y,
+                      float *at, int64_t count);
     /* A row of non-overlapping 2x2 windows: every gradient is written once, none is read. */
     void (*give_row_2x2)(const float *top, const float *bottom, const float *y, const float *dy,
                          float *dtop, float *dbottom, int64_t windows, int64_t channels);
