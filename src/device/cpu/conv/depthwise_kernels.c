@@ -8,17 +8,31 @@
    latency needs, and leave room for operands in 16 registers. */
 enum { TILE = 8 };
 
+/* Floats of a cache line, of which one vector's prefetch is enough. */
+enum { LINE = 16 };
+
+VEC_INLINE void prefetch_tile(const depthwise_run *r, const float *in, const float *out, int tile)
+{
+    for (int e = 0; e < r->ahead_count; e++) {
+        UNROLL(8)
+        for (int i = 0; i < tile; i++)
+            VEC_PREFETCH(in + i * r->in_step[2] + r->in_ahead[e]);
+    }
+    if (VEC_FLOATS < LINE && r->out_step[2] == r->channels) /* the hardware is ahead of these */
+        return;
+    UNROLL(8)
+    for (int i = 0; i < tile; i++)
+        VEC_PREFETCH_WRITE(out + i * r->out_step[2] + r->out_ahead);
+}
+
 /* `count` channels from c on, of `tile` outputs; in, out: the first one's. */
 VEC_INLINE void sums_tile(const depthwise_run *r, const float *w, const float *b, const float *in,
                           float *out, int tile, int64_t c, int64_t count)
 {
     vec sum[TILE], start = b ? vec_load_count(b + c, count) : vec_all(0);
     UNROLL(8) for (int i = 0; i < tile; i++) sum[i] = start;
-    for (int e = 0; e < r->ahead_count; e++) {
-        UNROLL(8)
-        for (int i = 0; i < tile; i++)
-            VEC_PREFETCH(in + i * r->in_step[2] + r->in_ahead[e] + c);
-    }
+    if (c % LINE == 0)
+        prefetch_tile(r, in + c, out + c, tile);
     for (int t = 0; t < r->tap_count; t++) {
         vec weight = vec_load_count(w + r->taps[t].weights + c, count);
         const float *x = in + r->taps[t].at + c;
@@ -76,7 +90,7 @@ VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *d
             const float *d = dy + j * r->out_step[0] + k * r->out_step[1] + c;
             for (int64_t o = 0; o < r->count[2]; o++, x += r->in_step[2], d += r->out_step[2]) {
                 vec gradient = vec_load_count(d, count);
-                if (tap == 0) {
+                if (tap == 0 && c % LINE == 0) {
                     VEC_PREFETCH(d + r->out_ahead);
                     for (int i = 0; i < r->ahead_count; i++)
                         VEC_PREFETCH(x + r->in_ahead[i]);

@@ -23,8 +23,8 @@ typedef struct depthwise_run {
     int64_t count[3], in_step[3], out_step[3]; /* steps: floats from one to the next */
     int64_t channels;                          /* floats of an output */
     const float *in;                           /* of the first output */
-    /* Gradients: floats from an output's input, and from its dy, to what is prefetched: that of the
-       next row. Strided in both directions, that is more than the hardware foresees. */
+    /* Floats from an output's input, and from the output or its dy, to what is prefetched: that of
+       the next row. Strided in both directions, that is more than the hardware foresees. */
     int ahead_count;
     int64_t in_ahead[DEPTHWISE_AHEAD_MOST], out_ahead;
 } depthwise_run;
