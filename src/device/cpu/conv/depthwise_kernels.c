@@ -77,12 +77,12 @@ static void sums(const depthwise_run *run, const float *w, const float *b, float
 /* Taps whose sums are in registers at once: a 3x3 window's. */
 enum { TAPS = 9 };
 
-/* `taps` taps from `tap` on. */
-VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *dw, int tap,
-                               int taps, int64_t c, int64_t count)
+/* `taps` taps from `tap` on; db: NULL, or where the sum of dy goes, too. */
+VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *dw, float *db,
+                               int tap, int taps, int64_t c, int64_t count)
 {
     const depthwise_tap *t = r->taps + tap;
-    vec sum[TAPS];
+    vec sum[TAPS], bias = vec_all(0);
     UNROLL(9) for (int i = 0; i < taps; i++) sum[i] = vec_all(0);
     for (int64_t j = 0; j < r->count[0]; j++)
         for (int64_t k = 0; k < r->count[1]; k++) {
@@ -95,6 +95,8 @@ VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *d
                     for (int i = 0; i < r->ahead_count; i++)
                         VEC_PREFETCH(x + r->in_ahead[i]);
                 }
+                if (db)
+                    bias += gradient;
                 UNROLL(9)
                 for (int i = 0; i < taps; i++)
                     sum[i] += vec_load_count(x + t[i].at, count) * gradient;
@@ -105,6 +107,8 @@ VEC_INLINE void gradients_tile(const depthwise_run *r, const float *dy, float *d
         float *to = dw + t[i].weights + c;
         vec_store_count(to, vec_load_count(to, count) + sum[i], count);
     }
+    if (db)
+        vec_store_count(db + c, vec_load_count(db + c, count) + bias, count);
 }
 
 VEC_INLINE void bias_tile(const depthwise_run *r, const float *dy, float *db, int64_t c,
@@ -124,12 +128,17 @@ VEC_INLINE void gradients_channels(const depthwise_run *r, const float *dy, floa
                                    int64_t c, int64_t count)
 {
     int tap = 0;
+    if (db && r->tap_count >= TAPS) {
+        gradients_tile(r, dy, dw, db, 0, TAPS, c, count);
+        db = NULL;
+        tap = TAPS;
+    }
     for (; tap + TAPS <= r->tap_count; tap += TAPS)
-        gradients_tile(r, dy, dw, tap, TAPS, c, count);
+        gradients_tile(r, dy, dw, NULL, tap, TAPS, c, count);
     switch (r->tap_count - tap) {
-#define REST(taps)                                      \
-    case taps:                                          \
-        gradients_tile(r, dy, dw, tap, taps, c, count); \
+#define REST(taps)                                            \
+    case taps:                                                \
+        gradients_tile(r, dy, dw, NULL, tap, taps, c, count); \
         break;
         REST(8) REST(7) REST(6) REST(5) REST(4) REST(3) REST(2) REST(1)
 #undef REST
