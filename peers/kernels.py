@@ -4,7 +4,8 @@
 usage: peers/kernels.py [--cornu PROGRAM] [--rounds N] [--isa avx512,avx2,base] [CASE…]
 
 Of each layer alone, batch 32, images with the channels last: cornu's times are those of `explain --run`, PyTorch's those of
-the module and of autograd's gradients of its input and weights. Both have all cores, in turns; the minimum of the rounds counts.
+the module and of autograd's gradients of its input and weights. Both have all cores, in turns, and are medians of a round's
+repeats; the minimum of the rounds counts.
 "of limit" is the share of the machine's measured roofline (of its widest vectors) that cornu reaches.
 """
 import argparse
@@ -75,19 +76,20 @@ def cornu_times(options, name, isa, folder):
 
 def serve():
     """PyTorch's side: of each case that a line of the input names, a line of the milliseconds forward and backward."""
+    import statistics
     import time
 
     import torch
     from torch import nn
 
-    def least(run):
+    def median(run):
         run()
         times = []
         for _ in range(15):
             begin = time.perf_counter()
             run()
             times.append(time.perf_counter() - begin)
-        return min(times) * 1e3
+        return statistics.median(times) * 1e3
 
     for line in sys.stdin:
         (height, width, channels), _, code = CASES[line.strip()]
@@ -95,8 +97,8 @@ def serve():
         x = torch.rand(BATCH, channels, height, width).to(memory_format=torch.channels_last).requires_grad_()
         y = module(x)
         slope, wanted = torch.rand_like(y), [x, *module.parameters()]
-        forward = least(lambda: module(x))
-        backward = least(lambda: torch.autograd.grad(y, wanted, slope, retain_graph=True))
+        forward = median(lambda: module(x))
+        backward = median(lambda: torch.autograd.grad(y, wanted, slope, retain_graph=True))
         print(forward, backward, flush=True)
 
 
