@@ -255,8 +255,8 @@ typedef enum group_role {
     ROLE_COUNT
 } group_role;
 
-/* Operations of a group. */
-enum { GROUP_OPS_MAX = 6 };
+/* Operations of a group, and of a HEAD. */
+enum { GROUP_OPS_MAX = 6, HEAD_OPS_MAX = 5 };
 
 typedef struct op_group {
     group_kind kind;

@@ -81,7 +81,7 @@ static bool find_head(const plan *p, op_group *g)
     else if (p->ops[i].kind != OP_METRIC)
         return false;
     const int metrics = i;
-    while (g->count < GROUP_OPS_MAX && judges_with(p, i, &p->ops[first]) &&
+    while (g->count < HEAD_OPS_MAX && judges_with(p, i, &p->ops[first]) &&
            p->ops[i].in[0] == p->ops[metrics].in[0])
         take(g, ROLE_METRICS, i++);
     if (i > metrics)

@@ -73,7 +73,7 @@ static bool head_accepts(const plan *p, const op *o, const char **why)
 static cornu_status prepare(const plan *p, const op *o, threads *pool, void **state,
                             size_t *scratch_bytes)
 {
-    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * task_count(p, o) * GROUP_OPS_MAX);
+    cpu_need_scratch(scratch_bytes, CPU_DOUBLE * task_count(p, o) * HEAD_OPS_MAX);
     return prepare_kernels(p, o, pool, state, scratch_bytes);
 }
 
@@ -82,7 +82,7 @@ typedef struct head_run {
     const softmax_kernels *kernels;
     head ops;
     int64_t rows, n, tasks;
-    double (*partials)[GROUP_OPS_MAX]; /* [tasks]: sums of the loss and of the metrics */
+    double (*partials)[HEAD_OPS_MAX]; /* [tasks]: sums of the loss and of the metrics */
 } head_run;
 
 /* Row by row, because each loss is multiplied by its sample's weight. */

@@ -5,7 +5,7 @@
 #include "device/cuda/plugin/ops/ops.h"
 #include <string.h>
 
-_Static_assert((int)ROWS_METRICS >= (int)GROUP_OPS_MAX, "room for every group");
+_Static_assert((int)ROWS_METRICS >= (int)HEAD_OPS_MAX, "room for every group");
 
 /* ---- the blocking of rows -----------------------------------------------------------------------
  */
@@ -150,7 +150,7 @@ static cornu_status prepare(gpu *g, const plan *p, const op *o, void **state, si
     (void)g, (void)state;
     unsigned blocks = blocking_of(p, o->kind == OP_ACTIVATION_FORWARD ? o + 1 : o).blocks;
     if (blocks > 1)
-        *scratch_bytes += blocks * (1 + (size_t)GROUP_OPS_MAX) * sizeof(sum2);
+        *scratch_bytes += blocks * (1 + (size_t)HEAD_OPS_MAX) * sizeof(sum2);
     return CORNU_OK;
 }
 
