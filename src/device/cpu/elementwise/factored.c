@@ -1,44 +1,21 @@
 /* FACTORED_UPDATE: passes over the rows of a weight [outer][rows][columns]. The gradient is
    clipped, and the weight decays, anew in each pass: only the last one writes the weight. */
-#include "device/cpu/elementwise/places.h"
-#include <math.h>
+#include "device/cpu/elementwise/weight_passes.h"
 
-#define RULE static inline
-typedef float rule_real;
-#define rule_all(a) (a)
-#define rule_product(a, b) ((a) * (b))
-#define rule_quotient(a, b) ((a) / (b))
-#define rule_sqrt(a) sqrtf(a)
-#define rule_pow(a, b) powf(a, b)
-#define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #include "device/rules/factored.h"
-#include "device/rules/optimizers.h"
 
 enum { STRIP = 64 };
 
 typedef struct factored_run {
-    optimizer_constants c;
-    const float *g;
-    float *w, *r, *column, *v;
+    weight_passes p;
+    float *r, *column, *v;
     int64_t rows, columns; /* a vector is one row */
     int64_t all_rows, task_rows, strips;
-    int64_t in, units; /* of panels [in][units]; 0: in rows */
     bool vector;
     float epsilon_1, rate; /* rate: of all directions */
     float *mean;           /* [outer]: of r */
     double (*partials)[2];
 } factored_run;
-
-/* The gradient of element i, clipped; *w: the weight, decayed. */
-static inline float gradient_at(const factored_run *f, int64_t i, float *w)
-{
-    float g = f->g[i];
-    *w = f->w[i];
-    if (f->c.penalized)
-        g = rule_penalized(f->c.penalty_l1, f->c.penalty_l2, *w, g);
-    rule_clip_and_decay(&f->c, w, &g);
-    return g;
-}
 
 static void row_range(const factored_run *f, int64_t task, int64_t *begin, int64_t *end)
 {
@@ -57,16 +34,16 @@ static void rows_task(void *context, int64_t task, int worker)
         double squares = 0;
         for (int64_t k = 0, count; k < f->columns; k += count) {
             count = f->columns - k;
-            const int64_t at = cpu_place(f->in, f->units, row * f->columns + k, &count);
+            const int64_t at = weight_place(&f->p, row * f->columns + k, &count);
             for (int64_t i = at; i < at + count; i++) {
                 float w;
-                const float g = gradient_at(f, i, &w);
+                const float g = weight_gradient(&f->p, i, &w);
                 squares += (double)rule_factored_square(g, f->epsilon_1);
                 weights += (double)w * (double)w;
             }
         }
         if (!f->vector)
-            f->r[row] = rule_factored_mean(f->c.factors.gradient_alpha, f->r[row],
+            f->r[row] = rule_factored_mean(f->p.c.factors.gradient_alpha, f->r[row],
                                            (float)(squares / (double)f->columns));
     }
     f->partials[task][0] = weights;
@@ -83,16 +60,16 @@ static void columns_task(void *context, int64_t task, int worker)
     for (int64_t row = outer * f->rows; row < (outer + 1) * f->rows; row++)
         for (int64_t k = 0, count; k < width; k += count) {
             count = width - k;
-            const int64_t at = cpu_place(f->in, f->units, row * f->columns + first + k, &count);
+            const int64_t at = weight_place(&f->p, row * f->columns + first + k, &count);
             for (int64_t i = 0; i < count; i++) {
                 float w;
-                const float g = gradient_at(f, at + i, &w);
+                const float g = weight_gradient(&f->p, at + i, &w);
                 squares[k + i] += (double)rule_factored_square(g, f->epsilon_1);
             }
         }
     float *means = f->column + outer * f->columns + first;
     for (int64_t k = 0; k < width; k++)
-        means[k] = rule_factored_mean(f->c.factors.gradient_alpha, means[k],
+        means[k] = rule_factored_mean(f->p.c.factors.gradient_alpha, means[k],
                                       (float)(squares[k] / (double)f->rows));
 }
 
@@ -118,11 +95,11 @@ static void directions_task(void *context, int64_t task, int worker)
         const int64_t outer = row / f->rows;
         for (int64_t k = 0, count; k < f->columns; k += count) {
             count = f->columns - k;
-            const int64_t at = cpu_place(f->in, f->units, row * f->columns + k, &count);
+            const int64_t at = weight_place(&f->p, row * f->columns + k, &count);
             for (int64_t i = 0; i < count; i++) {
                 float w, *v = &f->v[at + i];
-                const float g = gradient_at(f, at + i, &w);
-                *v = f->vector ? rule_factored_mean(f->c.factors.gradient_alpha, *v,
+                const float g = weight_gradient(&f->p, at + i, &w);
+                *v = f->vector ? rule_factored_mean(f->p.c.factors.gradient_alpha, *v,
                                                     rule_factored_square(g, f->epsilon_1))
                                : rule_factored_velocity(f->r[row], f->mean[outer],
                                                         f->column[outer * f->columns + k + i]);
@@ -142,8 +119,8 @@ static void step_task(void *context, int64_t task, int worker)
     cpu_task_range(f->all_rows * f->columns, CPU_TASK, task, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         float w;
-        const float g = gradient_at(f, i, &w);
-        f->w[i] = w - f->rate * rule_factored_direction(g, f->v[i]);
+        const float g = weight_gradient(&f->p, i, &w);
+        f->p.w[i] = w - f->rate * rule_factored_direction(g, f->v[i]);
     }
 }
 
@@ -171,18 +148,13 @@ static cornu_status run(const op_run *r)
     const optimizer *o = &r->op->a.update.optimizer;
     const int64_t *extents = r->op->a.update.extents;
     const tensor *w = OP_OUT(r->plan, r->op, 0);
-    const bool panels = w->form == FORM_DENSE_KERNEL;
-    factored_run f = {.c = host_optimizer_step(r, r->op),
-                      .g = r->in[1],
-                      .w = r->out[0],
+    factored_run f = {.p = weight_passes_of(r),
                       .r = r->out[1],
                       .column = r->out[2],
                       .v = r->out[FACTORED_VELOCITY],
                       .rows = cpu_most(extents[1], 1),
                       .columns = extents[2],
                       .strips = cpu_divide_up(extents[2], STRIP),
-                      .in = panels ? w->shape.dim[0] : 0,
-                      .units = panels ? w->shape.dim[1] : 0,
                       .vector = extents[1] == 0,
                       .epsilon_1 = (float)o->epsilon_1,
                       .partials = r->scratch};
@@ -203,7 +175,7 @@ static cornu_status run(const op_run *r)
         directions += f.partials[i][1];
     }
     f.rate =
-        rule_factored_rate(f.c.factors.alpha, (float)o->epsilon_2, (float)sqrt(weights / count),
+        rule_factored_rate(f.p.c.factors.alpha, (float)o->epsilon_2, (float)sqrt(weights / count),
                            (float)sqrt(directions / count), (float)o->clip_threshold);
     threads_run(r->pool, cpu_divide_up(w->count, CPU_TASK), step_task, &f);
     return CORNU_OK;

@@ -26,9 +26,9 @@ enum {
 
 /* A worker's memory. */
 typedef struct block_memory {
-    const float **from; /* [ROWS or DEPTH] */
-    float **to;         /* [ROWS] */
-    float *panel, *a;   /* [DEPTH][PANEL_MOST], [DEPTH][ROWS] */
+    const float **from; /* [ADDRESSES]: of rows, or of indices of the sum */
+    float **to;         /* [PRODUCT_ROWS] */
+    float *panel, *a;   /* [DEPTH][PANEL_MOST], [DEPTH][PRODUCT_ROWS] */
 } block_memory;
 
 enum { ADDRESSES = DEPTH }; /* PRODUCT_ROWS are fewer */

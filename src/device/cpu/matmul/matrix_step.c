@@ -1,26 +1,14 @@
 /* MATRIX_UPDATE: passes over a matrix's elements, and products between them. The matrix X of the
    products has the fewer of the weight's rows and columns as rows. */
-#include "device/cpu/elementwise/places.h"
+#include "device/cpu/elementwise/weight_passes.h"
 #include "device/cpu/matmul/matmul.h"
-#include <math.h>
 
-#define RULE static inline
-typedef float rule_real;
-#define rule_all(a) (a)
-#define rule_product(a, b) ((a) * (b))
-#define rule_quotient(a, b) ((a) / (b))
-#define rule_sqrt(a) sqrtf(a)
-#define rule_pow(a, b) powf(a, b)
-#define rule_select(mask, a, b) ((mask) ? (a) : (b))
 #include "device/rules/matrix_step.h"
-#include "device/rules/optimizers.h"
 
 typedef struct matrix_run {
-    optimizer_constants c;
-    const float *g;
-    float *w, *m;
+    weight_passes p;
+    float *m;
     int64_t rows, columns, task_rows; /* of the weight */
-    int64_t in, units;                /* of panels [in][units]; 0: in rows */
     bool nesterov;
     float root, share;
     bool transposed;  /* X is the weight's transpose */
@@ -39,17 +27,6 @@ typedef struct mix {
     int64_t count;
 } mix;
 
-/* The gradient of element i, clipped; *w: the weight, decayed. */
-static inline float gradient_at(const matrix_run *f, int64_t i, float *w)
-{
-    float g = f->g[i];
-    *w = f->w[i];
-    if (f->c.penalized)
-        g = rule_penalized(f->c.penalty_l1, f->c.penalty_l2, *w, g);
-    rule_clip_and_decay(&f->c, w, &g);
-    return g;
-}
-
 /* Where element `plain` of the weight is in X. */
 static inline int64_t in_x(const matrix_run *f, int64_t plain)
 {
@@ -66,12 +43,12 @@ static void directions_task(void *context, int64_t task, int worker)
     cpu_task_range(f->rows, f->task_rows, task, &begin, &end);
     for (int64_t plain = begin * f->columns, count; plain < end * f->columns; plain += count) {
         count = f->columns - plain % f->columns;
-        const int64_t at = cpu_place(f->in, f->units, plain, &count);
+        const int64_t at = weight_place(&f->p, plain, &count);
         for (int64_t i = 0; i < count; i++) {
             float w, *m = &f->m[at + i], *x = &f->x[in_x(f, plain + i)];
-            const float g = gradient_at(f, at + i, &w);
-            *m = rule_matrix_momentum(*m, g, f->c.momentum);
-            *x = rule_matrix_direction(*m, g, f->c.momentum, f->nesterov);
+            const float g = weight_gradient(&f->p, at + i, &w);
+            *m = rule_matrix_momentum(*m, g, f->p.c.momentum);
+            *x = rule_matrix_direction(*m, g, f->p.c.momentum, f->nesterov);
             squares += (double)*x * (double)*x;
         }
     }
@@ -106,12 +83,12 @@ static void step_task(void *context, int64_t task, int worker)
     cpu_task_range(f->rows, f->task_rows, task, &begin, &end);
     for (int64_t plain = begin * f->columns, count; plain < end * f->columns; plain += count) {
         count = f->columns - plain % f->columns;
-        const int64_t at = cpu_place(f->in, f->units, plain, &count);
+        const int64_t at = weight_place(&f->p, plain, &count);
         for (int64_t i = 0; i < count; i++) {
             float w;
-            (void)gradient_at(f, at + i, &w);
-            f->w[at + i] = rule_matrix_step(w, f->x[in_x(f, plain + i)], f->c.learning_rate,
-                                            f->root, f->share);
+            (void)weight_gradient(&f->p, at + i, &w);
+            f->p.w[at + i] = rule_matrix_step(w, f->x[in_x(f, plain + i)], f->p.c.learning_rate,
+                                              f->root, f->share);
         }
     }
 }
@@ -194,15 +171,10 @@ static cornu_status run(const op_run *r)
     const optimizer *o = &r->op->a.update.optimizer;
     const int64_t *extents = r->op->a.update.extents;
     const tensor *w = OP_OUT(r->plan, r->op, 0);
-    const bool panels = w->form == FORM_DENSE_KERNEL;
-    matrix_run f = {.c = host_optimizer_step(r, r->op),
-                    .g = r->in[1],
-                    .w = r->out[0],
+    matrix_run f = {.p = weight_passes_of(r),
                     .m = r->out[1],
                     .rows = extents[1],
                     .columns = extents[2],
-                    .in = panels ? w->shape.dim[0] : 0,
-                    .units = panels ? w->shape.dim[1] : 0,
                     .nesterov = o->nesterov,
                     .root = optimizer_matrix_root(r->op),
                     .share = optimizer_matrix_share(r->op),

@@ -1,12 +1,14 @@
 /* Recurrent layers: a task goes with a block of samples through all steps. Each step is a product
    of their states with the weights, packed in panels, and the cell on their rows. */
 #include "base/memory.h"
+#include "device/cpu/conv/indirect_kernels.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/recurrent/recurrent_kernels.h"
 #include "device/cpu/recurrent/state_products_kernels.h"
 #include <stdlib.h>
 #include <string.h>
 
+CPU_ISA_TABLE(indirect_kernels, cpu_indirect);
 CPU_ISA_TABLE(state_products, cpu_state_products);
 CPU_ISA_TABLE(recurrent_kernels, cpu_recurrent_kernels);
 
@@ -20,6 +22,7 @@ typedef struct factor {
 } factor;
 
 typedef struct recurrent_state {
+    const indirect_kernels *packs;
     const state_products *products;
     const recurrent_kernels *cells;
     recurrent_sizes s;
@@ -55,6 +58,7 @@ static cornu_status prepare(const plan *p, const op *o, threads *pool, void **st
     cpu_isa isa;
     TRY(cpu_isa_choose(&isa));
     TRY(memory_new(1, sizeof *s, "recurrent", &s));
+    s->packs = cpu_indirect[isa];
     s->products = cpu_state_products[isa];
     s->cells = cpu_recurrent_kernels[isa];
     s->s = recurrent_sizes_of(p, o);
@@ -90,8 +94,8 @@ static void pack_task(void *context, int64_t task, int worker)
         task -= panels_of(p);
     const int64_t first = task * STATE_PANEL;
     const float *u = run->r->in[s->back ? 0 : 1] + p->at + (s->back ? first * row : first);
-    s->products->pack(u, s->back ? 1 : row, s->back ? row : 1, p->depth,
-                      cpu_least(STATE_PANEL, p->columns - first), p->panels + first * p->depth);
+    s->packs->pack(u, row, s->back, p->depth, cpu_least(STATE_PANEL, p->columns - first),
+                   STATE_PANEL, p->panels + first * p->depth);
 }
 
 static recurrent_run begin(const op_run *r)
@@ -119,12 +123,10 @@ static void multiply(const recurrent_run *run, const factor *p, const float *a, 
                                .panel = p->panels + first * p->depth,
                                .y = y + first,
                                .a_row = a_row,
-                               .a_depth = 1,
                                .y_row = y_row,
                                .rows = rows,
                                .depth = p->depth,
-                               .columns = cpu_least(STATE_PANEL, p->columns - first),
-                               .add = true};
+                               .columns = cpu_least(STATE_PANEL, p->columns - first)};
         run->s->products->multiply(&m);
     }
 }

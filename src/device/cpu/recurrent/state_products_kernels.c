@@ -15,9 +15,9 @@ VEC_INLINE void store_row(const state_block *m, float *y, const vec *sums)
         const int64_t left = m->columns - v * VEC_FLOATS;
         float *to = y + v * VEC_FLOATS;
         if (left >= VEC_FLOATS)
-            vec_store(to, m->add ? vec_load(to) + sums[v] : sums[v]);
+            vec_store(to, vec_load(to) + sums[v]);
         else if (left > 0)
-            vec_store_first(to, m->add ? vec_load_first(to, left) + sums[v] : sums[v], left);
+            vec_store_first(to, vec_load_first(to, left) + sums[v], left);
     }
 }
 
@@ -25,7 +25,7 @@ VEC_INLINE void tile(const state_block *m, int64_t row, const int rows)
 {
     vec sums[TILE][VECS] = {{{0}}};
     const float *a = m->a + row * m->a_row, *b = m->panel;
-    for (int64_t k = 0; k < m->depth; k++, a += m->a_depth, b += STATE_PANEL) {
+    for (int64_t k = 0; k < m->depth; k++, a++, b += STATE_PANEL) {
         UNROLL(TILE)
         for (int i = 0; i < rows; i++) {
             const vec x = vec_all(a[i * m->a_row]);
@@ -48,39 +48,4 @@ static void multiply(const state_block *m)
         tile(m, row, 1);
 }
 
-static void pack_rows(const float *b, int64_t b_depth, int64_t depth, int64_t columns, float *panel)
-{
-    for (int64_t k = 0; k < depth; k++, panel += STATE_PANEL) {
-        memcpy(panel, b + k * b_depth, (size_t)columns * sizeof *panel);
-        memset(panel + columns, 0, (size_t)(STATE_PANEL - columns) * sizeof *panel);
-    }
-}
-
-/* Of a transposed b. */
-static void pack_columns(const float *b, int64_t b_column, int64_t depth, int64_t columns,
-                         float *panel)
-{
-    for (int64_t c = 0; c < STATE_PANEL; c += VEC_FLOATS)
-        for (int64_t k = 0; k < depth; k += VEC_FLOATS) {
-            vec v[VEC_FLOATS];
-            const int64_t some = depth - k < VEC_FLOATS ? depth - k : VEC_FLOATS;
-            UNROLL(16)
-            for (int i = 0; i < VEC_FLOATS; i++)
-                v[i] =
-                    c + i < columns ? vec_load_count(b + (c + i) * b_column + k, some) : (vec){0};
-            vec_transpose(v);
-            for (int64_t i = 0; i < some; i++)
-                vec_store(panel + (k + i) * STATE_PANEL + c, v[i]);
-        }
-}
-
-static void pack(const float *b, int64_t b_depth, int64_t b_column, int64_t depth, int64_t columns,
-                 float *panel)
-{
-    if (b_column == 1)
-        pack_rows(b, b_depth, depth, columns, panel);
-    else
-        pack_columns(b, b_column, depth, columns, panel);
-}
-
-const state_products ISA(cpu_state_products) = {.multiply = multiply, .pack = pack};
+const state_products ISA(cpu_state_products) = {.multiply = multiply};
