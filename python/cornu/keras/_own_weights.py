@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ._tensors import KerasTensor
+from ._tensors import Arithmetic, KerasTensor, _ops
 
 _HERE = ("operators and functions of two operands, ops.matmul, ops.concatenate, ops.broadcast_to of the batch, or "
          "ops.take(table, x, axis=0)")
 _LETTERS = "abcde"
 
 
-class OwnWeight:
+class OwnWeight(Arithmetic):
     """A weight of a layer of one's own. Where `call` multiplies by it, or adds it to the product, a Dense or an EinsumDense has it."""
 
     def __init__(self, layer, number: int, shape: tuple, name: str | None, options: dict, trainable: bool = True):
@@ -156,33 +156,6 @@ class OwnWeight:
             raise self._fail("this operation")
         return np.asarray(self.numpy(), dtype)
 
-    def __add__(self, other):
-        return _ops().add(self, other)
-
-    def __radd__(self, other):
-        return _ops().add(other, self)
-
-    def __sub__(self, other):
-        return _ops().subtract(self, other)
-
-    def __rsub__(self, other):
-        return _ops().subtract(other, self)
-
-    def __mul__(self, other):
-        return _ops().multiply(self, other)
-
-    def __rmul__(self, other):
-        return _ops().multiply(other, self)
-
-    def __truediv__(self, other):
-        return _ops().true_divide(self, other)
-
-    def __rtruediv__(self, other):
-        return _ops().true_divide(other, self)
-
-    def __matmul__(self, other):
-        return _ops().matmul(self, other)
-
     def __neg__(self):
         return _ops().multiply(self, -1.0)
 
@@ -201,12 +174,6 @@ class WholeNumbers:
                                   f"of a weight of a layer of one's own; all tensors are float32")
 
     __array__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __getitem__ = _fail
-
-
-def _ops():
-    from . import ops
-
-    return ops
 
 
 def _one_beside(tensors: list) -> KerasTensor:

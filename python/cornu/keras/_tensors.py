@@ -31,7 +31,38 @@ class FlatShape(tuple):
         return shape
 
 
-class KerasTensor:
+class Arithmetic:
+    """The operators of tensors, and of the weights that stand beside them: layers compute them."""
+
+    def __add__(self, other):
+        return _ops().add(self, other)
+
+    def __radd__(self, other):
+        return _ops().add(other, self)
+
+    def __sub__(self, other):
+        return _ops().subtract(self, other)
+
+    def __rsub__(self, other):
+        return _ops().subtract(other, self)
+
+    def __mul__(self, other):
+        return _ops().multiply(self, other)
+
+    def __rmul__(self, other):
+        return _ops().multiply(other, self)
+
+    def __truediv__(self, other):
+        return _ops().true_divide(self, other)
+
+    def __rtruediv__(self, other):
+        return _ops().true_divide(other, self)
+
+    def __matmul__(self, other):
+        return _ops().matmul(self, other)
+
+
+class KerasTensor(Arithmetic):
     """The output of a layer's call, without numbers: shape (None: the batch), dtype, name."""
 
     # Arrays leave operators to the tensor.
@@ -76,34 +107,7 @@ class KerasTensor:
         """The shape, as older scripts ask for it."""
         return self.shape
 
-    # ---- operators: layers compute them
-
-    def __add__(self, other):
-        return _ops().add(self, other)
-
-    def __radd__(self, other):
-        return _ops().add(other, self)
-
-    def __sub__(self, other):
-        return _ops().subtract(self, other)
-
-    def __rsub__(self, other):
-        return _ops().subtract(other, self)
-
-    def __mul__(self, other):
-        return _ops().multiply(self, other)
-
-    def __rmul__(self, other):
-        return _ops().multiply(other, self)
-
-    def __truediv__(self, other):
-        return _ops().true_divide(self, other)
-
-    def __rtruediv__(self, other):
-        return _ops().true_divide(other, self)
-
-    def __matmul__(self, other):
-        return _ops().matmul(self, other)
+    # ---- further operators, which weights lack
 
     def __rmatmul__(self, other):
         return _ops().matmul(other, self)
