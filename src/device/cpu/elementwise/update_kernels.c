@@ -6,6 +6,7 @@
 #include "device/cpu/vec.h"
 #include "model/compile.h"
 #include <math.h>
+#include <string.h>
 
 /* a / b for b >= 0. With AVX-512 from an approximate reciprocal and one Newton step, to about 1
    unit in the last place: the divider is as slow as the square root, and both share one unit. */
@@ -52,17 +53,15 @@ typedef void rule(const optimizer_constants *c, int form, vec *w, vec g, vec *sl
    penalty first. */
 enum { PLAIN, CLIPPED, PENALIZED };
 
-/* `left` elements from i on; bit n of `form`: slot n exists. */
+/* The vector from element i on; bit n of `form`: slot n exists. */
 VEC_INLINE void step(rule *apply, int form, int before, const optimizer_constants *c,
-                     const float *g, float *w, float *const slot[], int64_t i, int64_t left)
+                     const float *g, float *w, float *const slot[], int64_t i)
 {
-    bool whole = left >= VEC_FLOATS;
-    element e = {.g = whole ? vec_load(g + i) : vec_load_first(g + i, left),
-                 .w = whole ? vec_load(w + i) : vec_load_first(w + i, left)};
+    element e = {.g = vec_load(g + i), .w = vec_load(w + i)};
     UNROLL(3)
     for (int s = 0; s < SLOTS; s++)
         if (form >> s & 1)
-            e.slot[s] = whole ? vec_load(slot[s] + i) : vec_load_first(slot[s] + i, left);
+            e.slot[s] = vec_load(slot[s] + i);
     if (before == PENALIZED)
         e.g = rule_penalized(c->penalty_l1, c->penalty_l2, e.w, e.g);
     if (before != PLAIN)
@@ -70,29 +69,40 @@ VEC_INLINE void step(rule *apply, int form, int before, const optimizer_constant
     apply(c, form, &e.w, e.g, e.slot);
     UNROLL(3)
     for (int s = 0; s < SLOTS; s++)
-        if (form >> s & 1) {
-            if (whole)
-                vec_store(slot[s] + i, e.slot[s]);
-            else
-                vec_store_first(slot[s] + i, e.slot[s], left);
-        }
-    if (whole)
-        vec_store(w + i, e.w);
-    else
-        vec_store_first(w + i, e.w, left);
+        if (form >> s & 1)
+            vec_store(slot[s] + i, e.slot[s]);
+    vec_store(w + i, e.w);
 }
 
+/* Whole vectors: `count` is a multiple of theirs. */
 VEC_INLINE void range(rule *apply, int form, int before, const optimizer_constants *constants,
                       const float *g, float *w, float *const slots_[], int64_t count)
 {
     const optimizer_constants c = *constants; /* a copy: no store can change it */
     float *const slot[SLOTS] = {form & 1 ? slots_[0] : NULL, form & 2 ? slots_[1] : NULL,
                                 form & 4 ? slots_[2] : NULL};
-    int64_t i = 0;
-    for (; i + VEC_FLOATS <= count; i += VEC_FLOATS)
-        step(apply, form, before, &c, g, w, slot, i, VEC_FLOATS);
-    if (i < count)
-        step(apply, form, before, &c, g, w, slot, i, count - i);
+    for (int64_t i = 0; i < count; i += VEC_FLOATS)
+        step(apply, form, before, &c, g, w, slot, i);
+}
+
+/* The last elements, fewer than a vector, as a vector of copies: with loads and stores of some
+   elements in each of its loops, this file would take twice as long to compile. */
+static void update_last(update_range *vectors, const optimizer_constants *c, const float *g,
+                        float *w, float *const slot[], int64_t first, int64_t count)
+{
+    float of_g[VEC_FLOATS] = {0}, of_w[VEC_FLOATS] = {0}, of_slot[SLOTS][VEC_FLOATS] = {0};
+    float *const copies[SLOTS] = {of_slot[0], of_slot[1], of_slot[2]};
+    const size_t bytes = (size_t)count * sizeof *w;
+    memcpy(of_g, g + first, bytes);
+    memcpy(of_w, w + first, bytes);
+    for (int s = 0; s < SLOTS; s++)
+        if (slot[s])
+            memcpy(of_slot[s], slot[s] + first, bytes);
+    vectors(c, of_g, of_w, copies, VEC_FLOATS);
+    memcpy(w + first, of_w, bytes);
+    for (int s = 0; s < SLOTS; s++)
+        if (slot[s])
+            memcpy(slot[s] + first, of_slot[s], bytes);
 }
 
 enum { ANY = UPDATE_FORM_ANY };
@@ -103,12 +113,15 @@ enum { ANY = UPDATE_FORM_ANY };
                              float *const slot[], int64_t count)                     \
     {                                                                                \
         const int form = form_ == ANY ? c->form : form_;                             \
+        const int64_t whole = count / VEC_FLOATS * VEC_FLOATS;                       \
         if (c->plain)                                                                \
-            range(rule_##name, form, PLAIN, c, g, w, slot, count);                   \
+            range(rule_##name, form, PLAIN, c, g, w, slot, whole);                   \
         else if (c->penalized)                                                       \
-            range(rule_##name, form, PENALIZED, c, g, w, slot, count);               \
+            range(rule_##name, form, PENALIZED, c, g, w, slot, whole);               \
         else                                                                         \
-            range(rule_##name, form, CLIPPED, c, g, w, slot, count);                 \
+            range(rule_##name, form, CLIPPED, c, g, w, slot, whole);                 \
+        if (whole < count)                                                           \
+            update_last(id##_##form_, c, g, w, slot, whole, count - whole);          \
     }
 #define FORMS(id, rule) RULE_FORMS_##rule(FORM, id) FORM(id, rule, ANY)
 #define OPTIMIZER(id, class_name, name, rule, ...) FORMS(id, rule)
