@@ -1,10 +1,10 @@
-# The steps of ./check and what each waits for. `check` runs this file with make, as many steps at a time as there are
-# cores, and builds share make's job slots. scripts/check_step.sh knows what a step does; one that fails does not end
+# The steps of ./check and what each waits for. `check` runs this file with make, one step more at a time than there
+# are cores, and builds share make's job slots. scripts/check_step.sh knows what a step does; one that fails does not end
 # the others.
 fast := build quiet tests python format scripts
 all := build quiet peers-environment asan plugins tsan tests peers-python asan-python peers-fixtures peers-guides \
     peers-training bundle python arm64 peers-tensorboard peers-onnx peers-torch packages valgrind format scripts
-slow := build slow-tests mutations interrupts drivers fuzzing all-architectures quickstart wheel
+slow := build peers-environment slow-tests mutations peers-scripts interrupts drivers fuzzing all-architectures quickstart wheel
 steps := $(sort $(fast) $(all) $(slow))
 
 .PHONY: fast-steps all-steps slow-steps $(steps)
@@ -17,7 +17,7 @@ quiet: build
 asan tests python valgrind plugins packages bundle arm64 tsan slow-tests mutations interrupts drivers \
     fuzzing all-architectures quickstart wheel: quiet
 peers-fixtures peers-training peers-python peers-tensorboard peers-onnx peers-torch \
-    peers-guides: quiet peers-environment
+    peers-guides peers-scripts: quiet peers-environment
 asan-python: asan
 
 $(steps):

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.." || exit
 # ccache, where it is, compiles once what packages and the wheel compile again.
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+    export CCACHE_DEPEND=1 # the compiler's own list of headers: no preprocessing beside it
 fi
 
 name=$1
@@ -209,6 +210,11 @@ step_peers-guides() { "$peers/bin/python" peers/guides.py --quick --cornu build/
 
 # The tests that train/ has once more on the simulated GPU and on PoCL, where its kernels and its queue are tested already.
 step_slow-tests() { run_tests build/check -L '^slow$'; }
+
+# Every script of tests/python/scripts with real Keras once more; peers-python takes a part of them.
+step_peers-scripts() {
+    (cd peers && PYTHONPATH=../build/check/python "$peers/bin/python" python_face.py --all)
+}
 
 # Faults put into the code, one at a time: does a test notice? First the test of how they are placed.
 step_mutations() { python3 scripts/mutate_test.py && scripts/mutate.py --check && scripts/mutate.py; }

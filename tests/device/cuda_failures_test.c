@@ -175,8 +175,9 @@ static const char net_text[] =
 
 enum { BATCH = 5, MANY = 20 };
 
-/* All calls in a device's life; the first failure's status. */
-static cornu_status live(device *d, const cornu_model *model, const plan *p, bool *lived)
+/* All calls in a device's life with `steps` steps, at most MANY, of which all but the first can be
+   one graph; the first failure's status. */
+static cornu_status live(device *d, const cornu_model *model, const plan *p, int steps, bool *lived)
 {
     float x[BATCH * 108], y[BATCH], read[256];
     int64_t index[BATCH] = {4, 3, 2, 1, 0};
@@ -203,13 +204,13 @@ static cornu_status live(device *d, const cornu_model *model, const plan *p, boo
     if (status == CORNU_OK)
         status = d->ops->prepare(d, p, &ready);
     if (status == CORNU_OK)
-        status = d->ops->run(d, ready, inputs, MANY);
+        status = d->ops->run(d, ready, inputs, steps);
     if (status == CORNU_OK)
         status = d->ops->results(d, &results, true);
     if (status == CORNU_OK)
         status = d->ops->upload(d, &block);
     if (status == CORNU_OK)
-        status = d->ops->run(d, ready, inputs, MANY);
+        status = d->ops->run(d, ready, inputs, 1);
     if (status == CORNU_OK)
         status = d->ops->choices(d, ready, choices);
     if (status == CORNU_OK)
@@ -241,7 +242,7 @@ static int alive(void)
     return count;
 }
 
-static cornu_status life(const cornu_model *model, const plan *p)
+static cornu_status life(const cornu_model *model, const plan *p, int steps)
 {
     device_id id;
     device *d = NULL;
@@ -253,7 +254,7 @@ static cornu_status life(const cornu_model *model, const plan *p)
         assert_null(d);
         return status;
     }
-    status = live(d, model, p, &lived);
+    status = live(d, model, p, steps, &lived);
     d->ops->close(d);
     return status;
 }
@@ -300,7 +301,7 @@ static void any_failing_call_is_reported_and_leaves_nothing_behind(void **state)
             char failure[128];
             snprintf(failure, sizeof failure, "%s:%d:%s", calls[i].name, number, calls[i].error);
             setenv("SIMULATED_CUDA_FAIL", failure, 1);
-            cornu_status status = life(model, p);
+            cornu_status status = life(model, p, MANY);
             failed += status != CORNU_OK;
             if (status != CORNU_OK && number == 1 && own_kernels_follow(calls[i].name))
                 fail_msg("%s: %s; expected own kernels", failure, cornu_last_error());
@@ -310,7 +311,7 @@ static void any_failing_call_is_reported_and_leaves_nothing_behind(void **state)
                 fail_msg("%s: found message \"%s\"", failure, cornu_last_error());
         }
         unsetenv("SIMULATED_CUDA_FAIL");
-        if (life(model, p) != CORNU_OK)
+        if (life(model, p, 2) != CORNU_OK)
             fail_msg("after %s: %s", calls[i].name, cornu_last_error());
     }
     assert_true(failed > 40);
@@ -331,7 +332,7 @@ static void memory_that_runs_out_is_reported_wherever_it_does(void **state)
         char failure[128];
         snprintf(failure, sizeof failure, "cuMemAlloc:%d+:CUDA_ERROR_OUT_OF_MEMORY", number);
         setenv("SIMULATED_CUDA_FAIL", failure, 1);
-        cornu_status status = life(model, p);
+        cornu_status status = life(model, p, MANY);
         assert_int_equal(alive(), before);
         if (status == CORNU_OK)
             break;

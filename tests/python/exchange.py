@@ -1,8 +1,10 @@
 """Scripts written for Keras, run with Keras or, by their imports alone, with cornu.
 
 A script of scripts/ is run in an empty folder of its own and leaves `results`: numbers, arrays, strings, lists and
-dicts. expected.json keeps what real Keras gave, of long arrays some elements; peers/python_face.py writes it."""
+dicts. expected.json keeps what real Keras gave, of long arrays some elements, and origin.json the version of Keras and the
+checksums of the scripts that gave it; peers/python_face.py writes both."""
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -12,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = Path(__file__).parent / "scripts"
-EXPECTED = FOLDER / "expected.json"
+EXPECTED, ORIGIN = FOLDER / "expected.json", FOLDER / "origin.json"
 CLOSE = 1e-4  # of an array's largest element
 KEPT = 16     # elements of a long array in expected.json
 
@@ -94,6 +96,20 @@ def differences(found: dict, expected: dict) -> list[str]:
 
 def read_expected() -> dict:
     return json.loads(EXPECTED.read_text())
+
+
+def checksum(script: Path) -> str:
+    return hashlib.sha256(script.read_bytes()).hexdigest()[:16]
+
+
+def read_origin() -> dict:
+    """{"keras": its version, "scripts": {name: checksum}}"""
+    return json.loads(ORIGIN.read_text())
+
+
+def write_origin(version: str) -> None:
+    scripts = {script.stem: checksum(script) for script in sorted(FOLDER.glob("*.py"))}
+    ORIGIN.write_text(json.dumps({"keras": version, "scripts": scripts}, indent=0) + "\n")
 
 
 def write_expected(results: dict) -> None:

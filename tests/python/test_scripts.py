@@ -39,6 +39,11 @@ def test_what_keras_gave_is_of_these_scripts(expected):
     assert sorted(expected) == [script.stem for script in SCRIPTS]
 
 
+def test_what_keras_gave_is_of_these_texts():
+    """Otherwise peers/python_face.py --update is due."""
+    assert exchange.read_origin()["scripts"] == {script.stem: exchange.checksum(script) for script in SCRIPTS}
+
+
 def test_only_imports_are_exchanged():
     text = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nimport keras\n" \
            "from keras import layers\nimport tensorflow_like\nx = 'tensorflow keras a.keras', \"b.weights.h5\"\n"
