@@ -8,6 +8,10 @@
 #define rule_cosine(a) cosf(a)
 #define rule_log(a) logf(a)
 #define rule_sqrt(a) sqrtf(a)
+#define rule_all(a) ((float)(a))
+#define rule_to_index(a) ((rule_index)(a))
+#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+typedef float rule_real;
 typedef int32_t rule_index;
 
 /* Without a call of the library where the instruction set has no rounding. */
@@ -95,8 +99,8 @@ static inline pixel_source source_of(const resampling *how, const resample_size 
 {
     const float i = (float)row, k = (float)column;
     return (pixel_source){
-        resample_around(resample_row(map, i, k), (int32_t)s->height, how->border, how->nearest),
-        resample_around(resample_column(map, i, k), (int32_t)s->width, how->border, how->nearest)};
+        resample_around(resample_row(map, i, k), (float)s->height, how->border, how->nearest),
+        resample_around(resample_column(map, i, k), (float)s->width, how->border, how->nearest)};
 }
 
 const float *resample_map_of(const op_run *r, const resample_size *s, int64_t n)
@@ -190,7 +194,7 @@ static int side_terms(const op_run *r, const resample_size *s, const float *map,
     const int64_t size = side == 0 ? s->height : s->width;
     const float source =
         side == 0 ? resample_row(map, (float)at, 0) : resample_column(map, 0, (float)at);
-    const resample_pair p = resample_around(source, (int32_t)size, how->border, how->nearest);
+    const resample_pair p = resample_around(source, (float)size, how->border, how->nearest);
     int count = 0;
     if (p.weight < 1)
         terms[count++] = (resample_term){p.low, 1 - p.weight};

@@ -569,6 +569,8 @@ static void add_resamples(void)
         add_resample(&(shape){4, {3, 9, 6, 3}}, (const int64_t[]){9, 6}, false, separable);
         add_resample(&(shape){4, {2, 4, 13, 1}}, (const int64_t[]){7, 5}, true, separable);
         add_resample(&(shape){4, {2, 1, 30, 33}}, (const int64_t[]){3, 30}, false, separable);
+        add_resample(&(shape){4, {2, 3, 70, 2}}, (const int64_t[]){5, 70}, false, separable);
+        add_resample(&(shape){4, {2, 4, 5, 4}}, (const int64_t[]){4, 67}, false, separable);
     }
 }
 

@@ -31,7 +31,7 @@ static resample_run run_of(const plan *p, const op *o)
     }
     r.rows = s.batch * r.to[0];
     r.rows_per_task = cpu_most(1, TASK_ELEMENTS / cpu_most(r.to[1], r.from[1]) / s.channels);
-    r.row_floats = cpu_scratch_floats(r.from[1] * s.channels);
+    r.row_floats = cpu_scratch_floats(r.from[1] * s.channels + RESAMPLE_PIXEL);
     return r;
 }
 
@@ -59,60 +59,122 @@ static resample_table table_at(const resample_run *r, int side, float *memory)
                             .first = (int32_t *)(void *)(memory + 2 * terms + r->to[side])};
 }
 
-/* Row `row` of an image: the sum of rows, which are read in place where there is but one of weight
-   1, and then of that row's columns. */
+/* Line i of the output is line i of what is read. */
+static bool is_identity(const resample_table *t, int64_t lines)
+{
+    for (int64_t i = 0; i < lines; i++)
+        if (t->first[i + 1] != i + 1 || t->terms[i].line != i || t->terms[i].weight != 1 ||
+            t->start[i] != 0)
+            return false;
+    return t->first[0] == 0;
+}
+
+/* Is the row the copy of one? */
+static bool copies(const resample_table *t, int64_t row)
+{
+    return t->first[row + 1] - t->first[row] == 1 && t->terms[t->first[row]].weight == 1 &&
+           t->start[row] == 0;
+}
+
+/* Row `row` of an image: the sum of rows, and then of that row's columns. A row that is a copy of
+   one is read in place, if its pixels are not. */
 static void resample_row_of(const resample_run *r, const resample_table t[2], int64_t row,
                             const float *image, float *sums, float *out)
 {
     const resample_kernels *k = r->r->state;
-    const int64_t width = r->from[1] * r->size.channels;
-    const resample_term *term = t[0].terms + t[0].first[row];
+    const int64_t channels = r->size.channels, width = r->from[1] * channels;
+    const bool pixels = channels <= RESAMPLE_PIXEL;
     const float *line = sums;
-    if (t[0].first[row + 1] - t[0].first[row] == 1 && term->weight == 1 && t[0].start[row] == 0)
-        line = image + term->line * width;
+    if (!pixels && copies(&t[0], row))
+        line = image + t[0].terms[t[0].first[row]].line * width;
     else
         k->sums(&t[0], row, row + 1, image, sums, width);
-    k->sums(&t[1], 0, r->to[1], line, out, r->size.channels);
+    if (pixels)
+        k->pixel_sums(&t[1], r->to[1], line, out, channels);
+    else
+        k->sums(&t[1], 0, r->to[1], line, out, channels);
 }
 
-/* Rows begin to end - 1 of the output of sample n, counted through all samples, by a map that does
-   not move rows and columns apart. */
-static void resample_pixels(const resample_run *r, int64_t n, int64_t begin, int64_t end)
+/* Rows begin to end - 1 of the output of sample n, counted through all samples, by a map that
+   moves rows and columns apart. */
+static void resample_sides(const resample_run *r, int64_t n, int64_t begin, int64_t end,
+                           const resample_table t[2], bool columns_stay, float *sums)
 {
-    if (!r->back)
-        resample_rows(r->r, &r->size, begin, end);
-    else if (begin == n * r->to[0])
-        resample_sample_back(r->r, &r->size, n);
+    const resample_kernels *k = r->r->state;
+    const int64_t width = r->from[1] * r->size.channels, row_floats = r->to[1] * r->size.channels;
+    const float *image = r->r->in[r->back ? 1 : 0] + n * r->from[0] * width;
+    float *out = r->r->out[0] + begin * row_floats;
+    if (columns_stay) {
+        k->sums(&t[0], begin - n * r->to[0], end - n * r->to[0], image, out, width);
+        return;
+    }
+    for (; begin < end; begin++, out += row_floats)
+        resample_row_of(r, t, begin - n * r->to[0], image, sums, out);
+}
+
+/* The same by any map; `across`: scratch memory for two rows of coordinates. */
+static void resample_pixels(const resample_run *r, int64_t n, int64_t begin, int64_t end,
+                            float *across)
+{
+    const resample_size *s = &r->size;
+    const int64_t width = s->out_width, padded = cpu_scratch_floats(width);
+    if (r->back) {
+        if (begin == n * r->to[0])
+            resample_sample_back(r->r, s, n);
+        return;
+    }
+    if (s->channels > RESAMPLE_PIXEL || s->height * s->width * s->channels > INT32_MAX) {
+        resample_rows(r->r, s, begin, end);
+        return;
+    }
+    const resample_kernels *k = r->r->state;
+    const float *map = resample_map_of(r->r, s, n);
+    resample_line line = {.image = r->r->in[0] + n * s->height * s->width * s->channels,
+                          .height = s->height,
+                          .width = s->width,
+                          .channels = s->channels,
+                          .across = {across, across + padded},
+                          .shift = {map[5], map[2]},
+                          .how = &r->r->op->a.resample,
+                          .count = width};
+    for (int64_t i = 0; i < width; i++) {
+        across[i] = map[3] * (float)i;
+        across[padded + i] = map[0] * (float)i;
+    }
+    for (; begin < end; begin++) {
+        const float row = (float)(begin - n * s->out_height);
+        line.along[0] = map[4] * row;
+        line.along[1] = map[1] * row;
+        line.y = r->r->out[0] + begin * width * s->channels;
+        k->pixels(&line);
+    }
 }
 
 static void rows_task(void *context, int64_t task, int worker)
 {
     const resample_run *r = context;
     float *memory = (float *)r->r->scratch + worker * worker_floats(r);
-    float *sums = memory + r->table_floats[0] + r->table_floats[1];
-    resample_table tables[2] = {table_at(r, 0, memory),
-                                table_at(r, 1, memory + r->table_floats[0])};
-    const int64_t in_floats = r->from[0] * r->from[1] * r->size.channels;
-    const int64_t row_floats = r->to[1] * r->size.channels;
+    float *columns = memory + r->table_floats[0], *sums = columns + r->table_floats[1];
+    resample_table tables[2] = {table_at(r, 0, memory), table_at(r, 1, columns)};
     const float *map = NULL;
+    bool columns_stay = false;
     int64_t begin, end;
     cpu_task_range(r->rows, r->rows_per_task, task, &begin, &end);
     for (int64_t until; begin < end; begin = until) {
         const int64_t n = begin / r->to[0];
         until = cpu_least(end, (n + 1) * r->to[0]);
         if (!resample_is_separable(resample_map_of(r->r, &r->size, n))) {
-            resample_pixels(r, n, begin, until);
+            map = NULL; /* the tables' memory is used */
+            resample_pixels(r, n, begin, until, columns);
             continue;
         }
         if (map != resample_map_of(r->r, &r->size, n)) {
             map = resample_map_of(r->r, &r->size, n);
             for (int i = 0; i < 2; i++)
                 resample_table_of(r->r, &r->size, map, i, &tables[i]);
+            columns_stay = r->from[1] == r->to[1] && is_identity(&tables[1], r->to[1]);
         }
-        for (int64_t row = begin; row < until; row++)
-            resample_row_of(r, tables, row - n * r->to[0],
-                            r->r->in[r->back ? 1 : 0] + n * in_floats, sums,
-                            r->r->out[0] + row * row_floats);
+        resample_sides(r, n, begin, until, tables, columns_stay, sums);
     }
 }
 

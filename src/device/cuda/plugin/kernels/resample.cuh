@@ -1,12 +1,12 @@
 #include "device/cuda/plugin/kernels/common.cuh"
 #include "device/cuda/plugin/kernels/resample.h"
+#include "device/cuda/plugin/kernels/rules.cuh"
 
 typedef int64_t rule_index;
 #define rule_sine(a) sinf(a)
 #define rule_cosine(a) cosf(a)
+#define rule_to_index(a) ((rule_index)(a))
 #define rule_floor(a) floorf(a)
-#define rule_log(a) logf(a)
-#define rule_sqrt(a) sqrtf(a)
 #include "device/rules/drawing.h"
 #include "device/rules/resampling.h"
 
@@ -63,8 +63,9 @@ static __device__ inline resample_source resample_at(const resample_params &p, i
     const float *map = p.map + n * p.map_step;
     const float i = (float)row, k = (float)column;
     resample_source s;
-    s.row = resample_around(resample_row(map, i, k), p.height, p.how.border, p.how.nearest);
-    s.column = resample_around(resample_column(map, i, k), p.width, p.how.border, p.how.nearest);
+    s.row = resample_around(resample_row(map, i, k), (float)p.height, p.how.border, p.how.nearest);
+    s.column =
+        resample_around(resample_column(map, i, k), (float)p.width, p.how.border, p.how.nearest);
     return s;
 }
 

@@ -8,9 +8,8 @@
 typedef long rule_index;
 #define rule_sine(a) sin(a)
 #define rule_cosine(a) cos(a)
+#define rule_to_index(a) ((rule_index)(a))
 #define rule_floor(a) floor(a)
-#define rule_log(a) log(a)
-#define rule_sqrt(a) sqrt(a)
 #include "device/rules/drawing.h"
 #include "device/rules/resampling.h"
 
@@ -88,10 +87,10 @@ KERNEL(resample_forward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y)
         float m[MAP_NUMBERS];
         for (int j = 0; j < MAP_NUMBERS; j++)
             m[j] = map[n * map_step + j];
-        const resample_pair r =
-            resample_around(resample_row(m, (float)row, (float)column), height, border, nearest);
-        const resample_pair c =
-            resample_around(resample_column(m, (float)row, (float)column), width, border, nearest);
+        const resample_pair r = resample_around(resample_row(m, (float)row, (float)column),
+                                                (float)height, border, nearest);
+        const resample_pair c = resample_around(resample_column(m, (float)row, (float)column),
+                                                (float)width, border, nearest);
         const long a = pixel_at(r.low, c.low, height, width, channels);
         const long b = pixel_at(r.low, c.high, height, width, channels);
         const long d = pixel_at(r.high, c.low, height, width, channels);
@@ -125,14 +124,14 @@ KERNEL(resample_backward, WORK_ITEMS)(IN(float, x), IN(float, map), OUT(float, y
             dx[at * channels] = 0;
         for (long row = 0; begin < end && row < out_height; row++) {
             const resample_pair of_row =
-                resample_around(resample_row(m, (float)row, 0), height, border, nearest);
+                resample_around(resample_row(m, (float)row, 0), (float)height, border, nearest);
             if (apart && of_row.low != begin && of_row.high != begin)
                 continue;
             for (long column = 0; column < out_width; column++) {
                 const resample_pair r = resample_around(resample_row(m, (float)row, (float)column),
-                                                        height, border, nearest);
+                                                        (float)height, border, nearest);
                 const resample_pair c = resample_around(
-                    resample_column(m, (float)row, (float)column), width, border, nearest);
+                    resample_column(m, (float)row, (float)column), (float)width, border, nearest);
                 const float dy = x[((n * out_height + row) * out_width + column) * channels + k];
                 for (int j = 0; j < 4; j++) {
                     const long to = j < 2 ? r.low : r.high;
