@@ -410,6 +410,8 @@ static int check_loss(const char *loss, bool sparse, const char *head, const cha
     draw_weights(n);
     if (!sparse)
         normalise_targets(n, 5);
+    else if (strstr(loss, "circle"))
+        n->y[1] = n->y[0]; /* a pair of one label beside two of two labels */
     net_run(n);
     int failures = check_input(n, label);
     net_run(n);
@@ -467,6 +469,93 @@ static void traced_losses_have_the_gradients_that_differences_give(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* Losses of operations of the plan. Circle's rows have products below 1, beyond which its pairs
+   have no gradient. */
+static void composed_losses_have_the_gradients_that_differences_give(void **state)
+{
+    static const char *const rows =
+        "[{Dense: {units: 5, activation: tanh}}, {Rescaling: {scale: 0.4}}]";
+    static const struct {
+        const char *loss;
+        bool sparse;
+    } losses[] = {
+        {"{circle: {gamma: 2}}", true},
+        {"{circle: {gamma: 8, margin: 0.1, remove_diagonal: false}}", true},
+        {"dice", false},
+        {"{dice: {axis: 1}}", false},
+        {"{tversky: {alpha: 0.3, beta: 0.6}}", false},
+    };
+    (void)state;
+    int failures = 0;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        for (int d = 0; net_device(d); d++)
+            failures += check_loss(losses[i].loss, losses[i].sparse,
+                                   losses[i].sparse ? rows : heads[0], net_device(d));
+    assert_int_equal(failures, 0);
+}
+
+/* A layer that changes its weights before it reads them: the gradients of a step of training
+   against differences of evaluation's loss by the changed weights. */
+static int check_changed(cornu_model *model, const char *device_name, const char *what)
+{
+    const plan_options training = {
+        .mode = PLAN_TRAIN, .batch = BATCH, .keep_input_gradient = true, .scope = SCOPE_GRADIENTS};
+    const plan_options evaluation = {.mode = PLAN_EVALUATE, .batch = BATCH};
+    net *n = net_open(model, device_name, &training);
+    net *after = net_open(model, device_name, &evaluation);
+    int failures = 0;
+    draw_weights(n);
+    float *before = net_read_variable(n, model->variables[0].name);
+    net_run(n);
+    for (int i = 0; i < model->weight_count; i++) {
+        float *values = net_read_variable(n, model->variables[i].name);
+        failures += i == 0 && net_difference(before, values, model->variables[i].count) < 1e-3;
+        net_write_variable(after, i, values);
+        free(values);
+    }
+    for (int i = -1; i < model->weight_count; i++) {
+        if (i >= 0 && !model->variables[i].trainable)
+            continue;
+        float *gradient = net_read(n, i < 0 ? n->plan->input_gradient : n->plan->gradients[i]);
+        moved m = {.net = after,
+                   .name = i < 0 ? "input" : model->variables[i].name,
+                   .variable = i,
+                   .count = i < 0 ? after->x_count : model->variables[i].count,
+                   .gradient = gradient};
+        m.values =
+            i < 0 ? malloc((size_t)m.count * sizeof *m.values) : net_read_variable(after, m.name);
+        if (i < 0)
+            memcpy(m.values, after->x, (size_t)m.count * sizeof *m.values);
+        failures += check_moved(&m, what);
+        free(m.values);
+        free(gradient);
+    }
+    free(before);
+    net_close(after);
+    net_close(n);
+    return failures;
+}
+
+static void layers_that_change_weights_have_the_gradients_that_differences_give(void **state)
+{
+    (void)state;
+    int failures = 0, models = 0;
+    for (int i = 0; layer_kinds[i]; i++)
+        for (int k = 0; layer_kinds[i]->changes_weights && layer_kinds[i]->samples[k]; k++) {
+            const char *sample = layer_kinds[i]->samples[k];
+            cornu_model *model = net_layer(layer_kinds[i], sample);
+            for (int d = 0; net_device(d); d++, models++) {
+                char what[512];
+                snprintf(what, sizeof what, "%s %s on %s", layer_kinds[i]->name, sample,
+                         net_device(d));
+                failures += check_changed(model, net_device(d), what);
+            }
+            cornu_model_close(model);
+        }
+    assert_true(models > 0);
+    assert_int_equal(failures, 0);
+}
+
 /* The check itself must notice errors. */
 static void a_wrong_factor_or_sign_is_seen(void **state)
 {
@@ -507,6 +596,8 @@ int main(void)
         cmocka_unit_test(several_inputs_and_outputs_have_the_gradients_that_differences_give),
         cmocka_unit_test(every_loss_row_has_the_gradients_that_differences_give),
         cmocka_unit_test(traced_losses_have_the_gradients_that_differences_give),
+        cmocka_unit_test(composed_losses_have_the_gradients_that_differences_give),
+        cmocka_unit_test(layers_that_change_weights_have_the_gradients_that_differences_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
