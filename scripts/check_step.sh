@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # One step of ./check, which calls it by scripts/check.mk: scripts/check_step.sh NAME
 # Its output goes to build/check/logs/NAME.log; a failure prints the log's end. One line a step goes to
-# build/check/logs/steps: its result, seconds and name.
+# build/check/logs/steps: its result, seconds by the clock and of processors, and name.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 # shellcheck source=scripts/packages.sh
@@ -267,7 +267,7 @@ step_all-architectures() {
 unmet() {
     local needed
     for needed in ${CHECK_NEEDS:-}; do
-        grep -qE "^passed [0-9]+ $needed\$" "$logs/steps" || { printf '%s\n' "$needed"; return; }
+        grep -qE "^passed [0-9]+ [0-9]+ $needed\$" "$logs/steps" || { printf '%s\n' "$needed"; return; }
     done
 }
 
@@ -285,7 +285,9 @@ else
     esac
 fi
 seconds=$((SECONDS - begin))
-echo "$result $seconds $name" >>"$logs/steps"
+times >"$logs/$name.times" # not in a pipe, whose shell has no children
+processor=$(awk 'NR == 2 { split($0, t, /[ms ]+/); printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$logs/$name.times")
+echo "$result $seconds $processor $name" >>"$logs/steps"
 case $result in
 skipped) say "skipped  $name: $(cat "$logs/$name.reason")" ;;
 FAILED)
