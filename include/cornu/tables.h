@@ -13,13 +13,21 @@ extern "C" {
    "name": "dense", "aliases": [], "options": [{"name": "units", "type": "int", "required": true,
    "alias": false, "stands_for": null, "default": null, "choices": []}, ...]}, ...],
    "activations", "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers",
-   "schedules", "callbacks"}.
+   "schedules", "callbacks", "applications"}.
    Names and order are Keras's. An option of type "neutral" exists in Keras, and only the values
    in `choices` are accepted; one of type "ignored" has no effect. "alias": accepted, but not an
    option of the current Keras class; "stands_for" is the option that it is another name of
    ("alpha" of LeakyReLU: "negative_slope"), else null. "operation" of a layer is Keras's module
    where it has an operation of keras.ops in its place, else null. */
 CORNU_API cornu_status cornu_tables(char **json);
+/* Keras's configuration, as JSON, of a network that has a name, which is one of "applications" or
+   Keras's ("mobilenet-v2", "MobileNetV2"): {"class_name": "Functional", "config": {...},
+   "automatic": [names]}. `options` are the arguments of Keras's function as YAML or JSON; NULL:
+   none. "automatic" lists the layers whose names Keras counts across models. A recipe may say
+   `model: mobilenet-v2`, which cornu_model_parse reads. */
+CORNU_API cornu_status cornu_application_config(const char *name, const char *options, char **json);
+/* The recipes' names of these networks, in order; NULL past the end. */
+CORNU_API const char *cornu_application_name(int index);
 /* The learning rate that a schedule (a recipe's or Keras's, as text) gives step `step`, from 0. */
 CORNU_API cornu_status cornu_schedule_rate(const char *schedule, int64_t step, double *rate);
 /* The values that an initializer (as text) gives a weight of this shape: values[count], where

@@ -67,6 +67,18 @@ static PyObject *module_schedule_rate(PyObject *module, PyObject *arguments)
     return status == CORNU_OK ? PyFloat_FromDouble(rate) : fail(status);
 }
 
+/* application(name, options): Keras's configuration as JSON */
+static PyObject *module_application(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    const char *name, *options;
+    char *json = NULL;
+    if (!PyArg_ParseTuple(arguments, "ss", &name, &options))
+        return NULL;
+    cornu_status status = cornu_application_config(name, options, &json);
+    return take_text(status, json);
+}
+
 /* initializer_values(initializer, seed, array): fills the array */
 static PyObject *module_initializer_values(PyObject *module, PyObject *arguments)
 {
@@ -97,6 +109,7 @@ static PyMethodDef module_methods[] = {
     {"read_image", module_read_image, METH_VARARGS, NULL},
     {"write_png", module_write_png, METH_VARARGS, NULL},
     {"tables", module_tables, METH_NOARGS, NULL},
+    {"application", module_application, METH_VARARGS, NULL},
     {"schedule_rate", module_schedule_rate, METH_VARARGS, NULL},
     {"initializer_values", module_initializer_values, METH_VARARGS, NULL},
     {"versions", module_versions, METH_NOARGS, NULL},

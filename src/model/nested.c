@@ -1,5 +1,6 @@
 /* The entries of a list of layers: layers, models within the model, and further calls of both. */
 #include "base/memory.h"
+#include "model/applications/applications.h"
 #include "model/build.h"
 #include "model/config.h"
 #include "model/submodels.h"
@@ -156,6 +157,63 @@ done:
     return status;
 }
 
+/* ---- networks by name -------------------------------------------------------------------- */
+
+/* The options besides those of a model within the model, with the shape of what it reads. */
+static json_t *application_options(const cornu_model *m, const doc *options, int node)
+{
+    json_t *own = options ? doc_to_json(options) : json_object();
+    const shape *in = &m->nodes[node].out;
+    json_object_del(own, "inputs");
+    json_object_del(own, "trainable");
+    if (json_object_get(own, "input_shape") || in->rank != 3)
+        return own;
+    json_object_set_new(own, "input_shape",
+                        json_pack("[I, I, I]", (json_int_t)in->dim[0], (json_int_t)in->dim[1],
+                                  (json_int_t)in->dim[2]));
+    return own;
+}
+
+/* Append Keras's configuration, which does not outlive this call. */
+static cornu_status append_config(cornu_model *m, const char *name, const doc *at,
+                                  const json_t *config, const model_inputs *in)
+{
+    doc *d = NULL;
+    const int before = m->layer_count;
+    TRY(doc_from_json(config, at, name, &d));
+    cornu_status status = model_append_keras(m, d, in->nodes, in->count);
+    model_forget_places(m, before);
+    doc_free(d);
+    return status;
+}
+
+static cornu_status append_application(cornu_model *m, const char *name, const doc *at,
+                                       const doc *options)
+{
+    cornu_status status;
+    model_inputs in = {NULL};
+    json_t *own = NULL, *config = NULL;
+    doc *own_doc = NULL;
+    bool trainable = true;
+    const doc nowhere = {.source = name};
+    const model_mark before = model_mark_now(m);
+    at = at ? at : &nowhere;
+    TRY(doc_read_bool(options, "trainable", &trainable));
+    TRY_GOTO(read_model_inputs(m, at, options, name, &in));
+    own = application_options(m, options, in.nodes[0]);
+    TRY_GOTO(doc_from_json(own, at, name, &own_doc));
+    TRY_GOTO(application_config(name, at, own_doc, false, &config));
+    TRY_GOTO(append_config(m, name, at, config, &in));
+    if (!trainable)
+        freeze(m, &before);
+done:
+    json_decref(config);
+    json_decref(own);
+    doc_free(own_doc);
+    free(in.nodes);
+    return status;
+}
+
 /* ---- all --------------------------------------------------------------------------------- */
 
 static bool is_model(const char *class_name)
@@ -182,6 +240,8 @@ static cornu_status append_item(cornu_model *m, const char *class_name, const do
 {
     if (strcmp(class_name, "Call") == 0)
         return append_call(m, at, options);
+    if (application_is(class_name))
+        return append_application(m, class_name, at, options);
     if (!is_model(class_name))
         return model_append(m, class_name, at, options);
     return keras_config_is(at) ? append_keras(m, at) : append_model(m, at, options);

@@ -1,6 +1,7 @@
 /* Recipes: the sections around the model, and the built-in workloads'. */
 #include "base/files.h"
 #include "base/memory.h"
+#include "model/applications/applications.h"
 #include "model/config.h"
 #include "model/model.h"
 #include <cornu/options.h>
@@ -137,14 +138,16 @@ static cornu_status read_model_file(const doc *recipe, doc **file)
 {
     const doc *section = doc_get(recipe, "model");
     char *path = NULL;
-    if (keras_config_is(recipe) || !section || section->type != DOC_STRING)
+    if (keras_config_is(recipe) || !section || section->type != DOC_STRING ||
+        application_is(section->string))
         return CORNU_OK;
     const char *name = section->string;
     if (!path_has_ending(name, ".json") && !path_has_ending(name, ".yaml") &&
         !path_has_ending(name, ".yml"))
         return doc_fail_found(section,
                               "a map with input and layers, Keras's to_json(), or the name of "
-                              "a .json or .yaml file that holds one");
+                              "a .json or .yaml file that holds one, or of a network, such as "
+                              "mobilenet-v2");
     TRY(path_beside(name, section->source, &path));
     cornu_status status = doc_read(path, file);
     free(path);
@@ -212,11 +215,13 @@ static json_t *last_units(json_t *recipe)
     return NULL;
 }
 
-/* The recipe of the workload with another number of units: JSON, which the caller frees. */
+/* The recipe of the workload with another number of units: text, which the caller frees. */
 static cornu_status change_units(const cornu_model *m, int64_t units, char **out)
 {
     doc *d = NULL;
     const char *recipe = recipe_text(m->source);
+    if (application_is(m->source))
+        return application_recipe(m->source, units, out);
     if (!recipe)
         return status_fail(CORNU_INTERNAL, "%s: found no recipe of this name", m->source);
     TRY(doc_parse(recipe, strlen(recipe), m->source, &d));

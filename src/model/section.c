@@ -1,4 +1,6 @@
-/* The model section of a recipe: the short form, or Keras's configuration. */
+/* The model section of a recipe: the short form, a network by its name, or Keras's configuration.
+ */
+#include "model/applications/applications.h"
 #include "model/config.h"
 #include "model/model.h"
 #include <stddef.h>
@@ -86,19 +88,53 @@ done:
     return status;
 }
 
+/* mobilenet-v2, or {mobilenet-v2: {classes: 10}}, or Keras's form of the latter. */
+static bool names_application(const doc *section)
+{
+    if (section->type == DOC_STRING)
+        return application_is(section->string);
+    if (section->type != DOC_MAP)
+        return false;
+    const char *class_name = doc_string(doc_get(section, "class_name"));
+    return class_name ? application_is(class_name)
+                      : section->count == 1 && application_is(section->items[0]->key);
+}
+
+static cornu_status model_from_application(const doc *section, cornu_model **out)
+{
+    const char *name;
+    const doc *options;
+    json_t *config = NULL;
+    doc *d = NULL;
+    TRY(name_split(section, "a network", &name, &options));
+    TRY(application_config(name, section, options, false, &config));
+    cornu_status status = doc_from_json(config, section, name, &d);
+    json_decref(config);
+    TRY(status);
+    status = model_from_keras(d, out);
+    if (status == CORNU_OK)
+        model_forget_places(*out, 0);
+    doc_free(d);
+    return status;
+}
+
 cornu_status model_read_section(const doc *section, cornu_model **out)
 {
     *out = NULL;
-    if (!section || section->type != DOC_MAP) {
-        if (!section)
-            return status_fail(CORNU_INVALID, "found no model; expected a map");
+    if (!section)
+        return status_fail(CORNU_INVALID, "found no model; expected a map");
+    const bool is_application = names_application(section);
+    if (section->type != DOC_MAP && !is_application) {
         if (section->type == DOC_STRING)
             return doc_fail_found(section,
-                                  "a map with input and layers, or Keras's to_json(), or, in "
-                                  "a recipe that is a file, the name of a .json or .yaml file");
+                                  "a map with input and layers, or Keras's to_json(), or a "
+                                  "network's name, such as mobilenet-v2, or, in a recipe that "
+                                  "is a file, the name of a .json or .yaml file");
         return doc_fail_found(section, "a map with input and layers, or Keras's to_json()");
     }
-    if (!keras_config_is(section))
+    if (is_application)
+        TRY(model_from_application(section, out));
+    else if (!keras_config_is(section))
         TRY(model_from_short(section, out));
     else
         TRY(model_from_keras(section, out));

@@ -3,10 +3,12 @@
 #include "base/memory.h"
 #include "exchange/checkpoint.h"
 #include "exchange/onnx.h"
+#include "model/applications/applications.h"
 #include "model/config.h"
 #include "model/model.h"
 #include "train/callbacks.h"
 #include "train/fit_spec.h"
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,19 +17,21 @@
 static cornu_status fail_unknown(const char *what)
 {
     text t = {0};
-    const char *names[64];
+    const char *names[128];
     int count = 0;
     for (const embedded_recipe *r = embedded_recipes; r->name; r++) {
         text_add(&t, "%s%s", t.length ? ", " : "", r->name);
         if (count < (int)(sizeof names / sizeof *names))
             names[count++] = r->name;
     }
+    for (int i = 0; count < (int)(sizeof names / sizeof *names) && application_name(i); i++)
+        names[count++] = application_name(i);
     int nearest = name_nearest(what, names, count);
     bool named = nearest >= 0;
     cornu_status status =
         status_fail(CORNU_NOT_FOUND,
                     "%.200s: found neither a workload nor a file of this name%s%s%s; expected one "
-                    "of %s, or the "
+                    "of %s, a network such as mobilenet-v2, or the "
                     "path of a recipe (.yaml, .yml, .json) or model file (" CHECKPOINT_ENDINGS ")",
                     what, named ? " (did you mean " : "", named ? names[nearest] : "",
                     named ? "?)" : "", t.data ? t.data : "");
@@ -51,6 +55,17 @@ static cornu_status open_recipe(const char *path, cornu_model **model)
     return model_from_recipe_file(recipe, model);
 }
 
+static cornu_status open_application(const char *name, cornu_model **model)
+{
+    char *recipe = NULL;
+    TRY(application_recipe(name, 0, &recipe));
+    cornu_status status = cornu_model_parse(recipe, name, model);
+    free(recipe);
+    if (status == CORNU_OK)
+        (*model)->published = true;
+    return status;
+}
+
 static cornu_status open_any(const char *what, cornu_model **model)
 {
     const char *recipe = recipe_text(what);
@@ -59,6 +74,8 @@ static cornu_status open_any(const char *what, cornu_model **model)
         (*model)->published = true;
         return CORNU_OK;
     }
+    if (application_is(what))
+        return open_application(what, model);
     if (checkpoint_path_is(what))
         return checkpoint_read(what, model);
     if (path_has_ending(what, ".onnx"))

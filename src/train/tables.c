@@ -1,5 +1,6 @@
 /* All names for recipes and scripts, for programs that make classes, help or completion from them;
    and what rows of them compute by themselves: a schedule's rates, an initializer's values. */
+#include "model/applications/applications.h"
 #include "model/compile.h"
 #include "model/config.h"
 #include "model/model.h"
@@ -21,6 +22,7 @@ static const struct {
     {"optimizers", optimizer_table},
     {"schedules", schedule_table},
     {"callbacks", callback_table},
+    {"applications", application_table},
 };
 
 cornu_status cornu_tables(char **json)
@@ -73,6 +75,32 @@ static cornu_status take_shape(const int64_t *sizes, int rank, int64_t count, sh
         return status_fail(CORNU_INVALID, "found room for %lld values; expected %lld",
                            (long long)count, (long long)shape_elements(out));
     return CORNU_OK;
+}
+
+const char *cornu_application_name(int index)
+{
+    return application_name(index);
+}
+
+cornu_status cornu_application_config(const char *name, const char *options, char **json)
+{
+    doc *d = NULL;
+    json_t *config = NULL;
+    if (!name || !json)
+        return status_fail(CORNU_INVALID, "cornu_application_config: found no %s; expected one",
+                           name ? "place for the text" : "name");
+    *json = NULL;
+    if (options)
+        TRY(doc_parse(options, strlen(options), name, &d));
+    const doc *given = d && d->type != DOC_NULL ? d : NULL;
+    cornu_status status = given && given->type != DOC_MAP
+                              ? doc_fail_found(given, "a map of options")
+                              : application_config(name, NULL, given, true, &config);
+    if (status == CORNU_OK)
+        status = config_print(config, json);
+    json_decref(config);
+    doc_free(d);
+    return status;
 }
 
 cornu_status cornu_initializer_values(const char *initializer_text, const int64_t *sizes, int rank,

@@ -1,0 +1,69 @@
+/* ResNet (He et al., 2015): keras.applications.resnet. */
+#include "model/applications/network.h"
+
+typedef struct resnet {
+    int blocks[4]; /* of each stage */
+} resnet;
+
+static tensor norm_relu(network *n, tensor x, const char *norm, const char *name)
+{
+    return net_activate(n, net_batch_norm(n, x, norm), "relu", name);
+}
+
+static tensor bottleneck(network *n, tensor x, int64_t filters, int64_t strides, bool projects)
+{
+    tensor shortcut = x;
+    if (projects) {
+        shortcut =
+            CONV(n, x, "0_conv", 4 * filters, 1, .strides = strides, .bias = true, .valid = true);
+        shortcut = net_batch_norm(n, shortcut, "0_bn");
+    }
+    x = CONV(n, x, "1_conv", filters, 1, .strides = strides, .bias = true, .valid = true);
+    x = norm_relu(n, x, "1_bn", "1_relu");
+    x = CONV(n, x, "2_conv", filters, 3, .bias = true);
+    x = norm_relu(n, x, "2_bn", "2_relu");
+    x = CONV(n, x, "3_conv", 4 * filters, 1, .bias = true, .valid = true);
+    x = net_batch_norm(n, x, "3_bn");
+    return net_activate(n, net_add(n, shortcut, x, "add"), "relu", "out");
+}
+
+static void describe(network *n)
+{
+    const resnet *v = n->of->variant;
+    n->norm.axis = 3;
+    n->norm.momentum = 0.99;
+    n->norm.epsilon = 1.001e-5;
+    tensor x = net_zero_pad(n, net_input(n), 3, 3, "conv1_pad");
+    x = CONV(n, x, "conv1_conv", 64, 7, .strides = 2, .bias = true, .valid = true);
+    x = norm_relu(n, x, "conv1_bn", "conv1_relu");
+    x = net_zero_pad(n, x, 1, 1, "pool1_pad");
+    x = POOL(n, x, "pool1_pool", 3, 2);
+    for (int stage = 0; stage < 4; stage++)
+        for (int i = 0; i < v->blocks[stage]; i++) {
+            net_prefix(n, "conv%d_block%d_", stage + 2, i + 1);
+            x = bottleneck(n, x, 64 << stage, i == 0 && stage > 0 ? 2 : 1, i == 0);
+        }
+    net_prefix(n, "%s", "");
+    net_output(n, net_classify(n, x));
+}
+
+#define RESNET(id, title, own, ...)                                                              \
+    {                                                                                            \
+        .name = (id), .keras = (title), .module = "resnet", .model_name = (own),                 \
+        .preprocessing = "caffe",                                                                \
+        .weights = "resnet/" own "_weights_tf_dim_ordering_tf_kernels%s.h5", .no_top = "_notop", \
+        .size = 224, .minimum = 32, .fields = application_fields, .describe = describe,          \
+        .variant = &(const resnet)                                                               \
+        {                                                                                        \
+            {                                                                                    \
+                __VA_ARGS__                                                                      \
+            }                                                                                    \
+        }                                                                                        \
+    }
+
+const application applications_resnet[] = {
+    RESNET("resnet-50", "ResNet50", "resnet50", 3, 4, 6, 3),
+    RESNET("resnet-101", "ResNet101", "resnet101", 3, 4, 23, 3),
+    RESNET("resnet-152", "ResNet152", "resnet152", 3, 8, 36, 3),
+    {.name = NULL},
+};
