@@ -14,7 +14,8 @@ KERAS = {"keras": [keras, tf.keras], "layers": [keras.layers], "losses": [keras.
          "initializers": [keras.initializers], "regularizers": [keras.regularizers],
          "constraints": [keras.constraints], "activations": [keras.activations], "models": [keras.models],
          "utils": [keras.utils], "saving": [keras.saving], "backend": [keras.backend, tf.keras.backend],
-         "config": [keras.config], "distribution": [keras.distribution], "ops": [keras.ops]}
+         "config": [keras.config], "applications": [keras.applications], "distribution": [keras.distribution],
+         "ops": [keras.ops]}
 TENSORFLOW = {"tensorflow": [tf, tf.compat.v1], "config": [tf.config], "config_experimental": [tf.config.experimental],
               "test": [tf.test], "sysconfig": [tf.sysconfig], "debugging": [tf.debugging], "random": [tf.random],
               "nn": [tf.nn]}

@@ -3,7 +3,7 @@ from .. import _cornu
 from .._missing import missing
 from ..devices import device
 from . import _keras_names
-from . import (activations, backend, callbacks, config, constraints, datasets, distribution, initializers, layers, legacy, losses, metrics,
+from . import (activations, applications, backend, callbacks, config, constraints, datasets, distribution, initializers, layers, legacy, losses, metrics,
                models, ops, optimizers, preprocessing, regularizers, saving, utils)
 from .initializers import Initializer
 from .layers import Input, Layer
@@ -22,7 +22,7 @@ def version() -> str:
     return __version__
 
 
-__all__ = ["Initializer", "Input", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Regularizer", "Sequential", "activations", "backend",
+__all__ = ["Initializer", "Input", "KerasTensor", "Layer", "Loss", "Metric", "Model", "Optimizer", "Regularizer", "Sequential", "activations", "applications", "backend",
            "callbacks", "config", "constraints", "datasets", "device", "distribution", "initializers", "layers", "legacy", "losses", "metrics", "models", "ops",
            "optimizers", "preprocessing", "regularizers", "saving", "utils", "version"]
 __getattr__ = missing("cornu.keras", __all__, _keras_names.keras)

@@ -227,8 +227,9 @@ def _node_config(graph: Graph, node: Node) -> dict:
 # ---- from a configuration
 
 
-def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
-    """The inputs and outputs of a Functional model's configuration, in its form; `make` makes each layer."""
+def tensors_of_config(config: dict, make: Callable[[dict], Any], given: dict[str, KerasTensor] = {}) -> tuple:
+    """The inputs and outputs of a Functional model's configuration, in its form; `make` makes each layer. `given`: tensors in
+    the place of inputs that are no layers of it, by their names."""
     layers = {entry.get("name") or entry["config"]["name"]: make(entry) for entry in config["layers"]}
     begin = {name: len(layer._inbound_nodes) for name, layer in layers.items()}  # an InputLayer has its node, a model may
     waiting = [(layers[name], node) for name, entry in zip(layers, config["layers"])
@@ -236,6 +237,8 @@ def tensors_of_config(config: dict, make: Callable[[dict], Any]) -> tuple:
 
     def tensor_of(history):
         name, number, index = history[:3]
+        if name in given:
+            return given[name]
         layer = layers.get(name)
         if layer is None:
             raise ValueError(f"{config.get('name')}: found a call on {name!r}, which is no layer of the model")

@@ -137,6 +137,14 @@ config = frozenset(
     " max_steps_per_epoch set_backend set_dtype_policy set_epsilon set_floatx set_image_data_format "
     " set_max_epochs set_max_steps_per_epoch".split()
 )
+applications = frozenset(
+    "ConvNeXtBase ConvNeXtLarge ConvNeXtSmall ConvNeXtTiny ConvNeXtXLarge DenseNet121 DenseNet169 DenseNet201 "
+    " EfficientNetB0 EfficientNetB1 EfficientNetB2 EfficientNetB3 EfficientNetB4 EfficientNetB5 EfficientNetB6 "
+    " EfficientNetB7 EfficientNetV2B0 EfficientNetV2B1 EfficientNetV2B2 EfficientNetV2B3 EfficientNetV2L "
+    " EfficientNetV2M EfficientNetV2S InceptionResNetV2 InceptionV3 MobileNet MobileNetV2 MobileNetV3Large "
+    " MobileNetV3Small NASNetLarge NASNetMobile ResNet101 ResNet101V2 ResNet152 ResNet152V2 ResNet50 "
+    " ResNet50V2 VGG16 VGG19 Xception".split()
+)
 distribution = frozenset(
     "DataParallel DeviceMesh LayoutMap ModelParallel TensorLayout distribute_tensor distribution "
     " get_device_count initialize list_devices set_distribution".split()

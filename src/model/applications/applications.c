@@ -78,8 +78,6 @@ static void check_imagenet(network *n)
     const long long size = n->of->size;
     if (n->o.weights != WEIGHTS_IMAGENET)
         return;
-    if (!n->of->weights)
-        net_refuse(n, "weights", "found \"imagenet\"; expected null, as Keras has no such weights");
     if (s->dim[2] != 3)
         net_refuse(n, "input_shape", "found %lld channels; expected 3 with weights \"imagenet\"",
                    (long long)s->dim[2]);
@@ -127,14 +125,28 @@ static const char *model_name(const network *n)
     return n->o.name ? n->o.name : n->of->model_name ? n->of->model_name : n->model_name;
 }
 
+/* Of the weights; NULL: there are none. */
+static json_t *address(const network *n)
+{
+    const char *file = n->of->weights ? n->of->weights : n->weights;
+    const char *ending = n->o.include_top || !n->of->no_top ? "" : n->of->no_top;
+    return *file ? json_sprintf("https://storage.googleapis.com/%s%s%s.h5",
+                                strchr(file, '/') ? "tensorflow/keras-applications/"
+                                                  : "keras-applications/",
+                                file, ending)
+                 : json_null();
+}
+
 /* Takes the lists. */
-static cornu_status finish(network *n, bool automatic, json_t **out)
+static cornu_status finish(network *n, bool more, json_t **out)
 {
     json_t *config =
         json_pack("{s:s, s:o, s:[[s, i, i]], s:[[s, i, i]]}", "name", model_name(n), "layers",
                   n->layers, "input_layers", n->input, 0, 0, "output_layers", n->output, 0, 0);
     *out = json_pack("{s:s, s:o}", "class_name", "Functional", "config", config);
-    if (*out && automatic && json_object_set(*out, "automatic", n->automatic) != 0) {
+    if (*out && more &&
+        (json_object_set(*out, "automatic", n->automatic) != 0 ||
+         json_object_set_new(*out, "weights", address(n)) != 0)) {
         json_decref(*out);
         *out = NULL;
     }
@@ -151,7 +163,7 @@ static cornu_status fail_name(const doc *at, const char *name)
     return name_fail(at, "network", name, names, count);
 }
 
-cornu_status application_config(const char *name, const doc *at, const doc *options, bool automatic,
+cornu_status application_config(const char *name, const doc *at, const doc *options, bool more,
                                 json_t **out)
 {
     const application *a = find(name);
@@ -166,7 +178,7 @@ cornu_status application_config(const char *name, const doc *at, const doc *opti
     if (n.status == CORNU_OK)
         a->describe(&n);
     if (n.status == CORNU_OK)
-        return finish(&n, automatic, out);
+        return finish(&n, more, out);
     json_decref(n.layers);
     json_decref(n.automatic);
     return at && at->source ? status_prefix(n.status, "%s:%d", at->source, at->line) : n.status;
@@ -195,10 +207,9 @@ json_t *application_table(void)
     for (int i = 0; (a = application_at(i)) != NULL; i++) {
         json_t *row = config_row(a->keras, a->name, config_describe(a->fields));
         if (row)
-            json_object_update_new(
-                row, json_pack("{s:s?, s:s?, s:s?, s:s, s:s?, s:I}", "module", a->module,
-                               "model_name", a->model_name, "weights", a->weights, "preprocessing",
-                               a->preprocessing, "no_top", a->no_top, "size", (json_int_t)a->size));
+            json_object_update_new(row, json_pack("{s:s?, s:s?, s:s, s:I}", "module", a->module,
+                                                  "model_name", a->model_name, "preprocessing",
+                                                  a->preprocessing, "size", (json_int_t)a->size));
         json_array_append_new(list, row);
     }
     return list;

@@ -40,9 +40,9 @@ typedef struct application {
     const char *module;        /* its module of keras.applications: "mobilenet_v2" */
     const char *model_name;    /* what the model is called; NULL: the family says */
     const char *preprocessing; /* what preprocess_input does: "tf", "caffe", "torch" or "none" */
-    const char *weights; /* the file of ImageNet's weights, or NULL, with %s for "" or the ending of
-                            a network without its top */
-    const char *no_top;  /* that ending */
+    /* Keras's file of ImageNet's weights, in its folder, without ".h5", and what is added to the
+       name of a network without its top; NULL: the family says, or there is none */
+    const char *weights, *no_top;
     int64_t size, minimum; /* side of its images: usual, and least; minimum 0: any */
     const config_field *fields;
     void (*describe)(network *n);
@@ -69,6 +69,9 @@ typedef struct application {
 /* Those of most families, in their order. */
 extern const config_field application_fields[];
 
+/* How most of Keras's files of weights are called. */
+#define KERAS_KERNELS "_weights_tf_dim_ordering_tf_kernels"
+
 /* The networks of each family, NULL-ended by `name`. */
 extern const application applications_resnet[];
 
@@ -90,7 +93,8 @@ struct network {
         const char *stem;
         int count;
     } counters[NETWORK_COUNTERS];
-    char model_name[NETWORK_NAME_SIZE]; /* set by a family without application.model_name */
+    char model_name[NETWORK_NAME_SIZE];  /* set by a family without application.model_name */
+    char weights[2 * NETWORK_NAME_SIZE]; /* the same for application.weights; "": none */
     char input[NETWORK_NAME_SIZE], output[NETWORK_NAME_SIZE]; /* layers */
 };
 

@@ -47,18 +47,17 @@ static void describe(network *n)
     net_output(n, net_classify(n, x));
 }
 
-#define RESNET(id, title, own, ...)                                                              \
-    {                                                                                            \
-        .name = (id), .keras = (title), .module = "resnet", .model_name = (own),                 \
-        .preprocessing = "caffe",                                                                \
-        .weights = "resnet/" own "_weights_tf_dim_ordering_tf_kernels%s.h5", .no_top = "_notop", \
-        .size = 224, .minimum = 32, .fields = application_fields, .describe = describe,          \
-        .variant = &(const resnet)                                                               \
-        {                                                                                        \
-            {                                                                                    \
-                __VA_ARGS__                                                                      \
-            }                                                                                    \
-        }                                                                                        \
+#define RESNET(id, title, own, ...)                                                           \
+    {                                                                                         \
+        .name = (id), .keras = (title), .module = "resnet", .model_name = (own),              \
+        .preprocessing = "caffe", .weights = "resnet/" own KERAS_KERNELS, .no_top = "_notop", \
+        .size = 224, .minimum = 32, .fields = application_fields, .describe = describe,       \
+        .variant = &(const resnet)                                                            \
+        {                                                                                     \
+            {                                                                                 \
+                __VA_ARGS__                                                                   \
+            }                                                                                 \
+        }                                                                                     \
     }
 
 const application applications_resnet[] = {

@@ -1,0 +1,137 @@
+"""cornu's keras.applications beside Keras's own: the same layers by name, options and shapes, the same outputs with the same
+weights, and the same losses and statistics in training. Run by a Python that has Keras, with cornu on its path:
+
+    PYTHONPATH=build/release/python python peers/applications.py [--fast] [NAME ...]
+"""
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+
+from cornu import keras as ck  # noqa: E402
+
+SMALL = {"weights": None, "classes": 7}
+# Keras's function: arguments of each case. The first is also trained.
+CASES: dict[str, list[dict]] = {
+    "ResNet50": [{"input_shape": (64, 64, 3)}, {"include_top": False, "pooling": "max", "input_shape": (33, 47, 3)}],
+    "ResNet101": [{"input_shape": (64, 64, 3)}],
+    "ResNet152": [{"input_shape": (64, 64, 3)}],
+}
+FAST = ["ResNet50"]
+WORST = {"outputs": 1e-4, "losses": 1e-4, "statistics": 1e-4}
+
+
+def described(model) -> list[tuple]:
+    return [(layer.name, type(layer).__name__, tuple(layer.output.shape), [tuple(w.shape) for w in layer.weights])
+            for layer in model.layers]
+
+
+def difference(a, b) -> float:
+    """The largest, relative to the scale of b."""
+    return float(np.abs(np.asarray(a) - np.asarray(b)).max() / max(np.abs(np.asarray(b)).max(), 1e-30))
+
+
+def shaken(model, seed: int) -> None:
+    """Weights that a trained network may have: also batch normalizations differ."""
+    rng = np.random.default_rng(seed)
+    values = []
+    for weight in model.weights:
+        value = np.asarray(keras.ops.convert_to_numpy(weight))
+        if weight.name in ("gamma", "moving_variance", "variance"):
+            value = rng.uniform(0.8, 1.2, value.shape)
+        elif weight.name in ("beta", "moving_mean", "bias", "mean"):
+            value = rng.normal(0, 0.05, value.shape)
+        values.append(value.astype(value.dtype if value.dtype.kind == "i" else np.float32))
+    model.set_weights(values)
+
+
+def without_dropout(config: dict) -> dict:
+    config = json.loads(json.dumps(config))
+    for layer in config["layers"]:
+        if "rate" in layer["config"]:
+            layer["config"]["rate"] = 0.0
+    return config
+
+
+def trained(module, config: dict, weights: list, batches: list) -> tuple[list, list]:
+    model = module.Model.from_config(config)
+    model.set_weights(weights)
+    model.compile(module.optimizers.SGD(1e-3), "sparse_categorical_crossentropy")
+    losses = [float(np.asarray(model.train_on_batch(x, y)).ravel()[0]) for x, y in batches]
+    return losses, [np.asarray(w) for w in model.get_weights()]
+
+
+def compare(name: str, arguments: dict, train: bool) -> dict:
+    keras.utils.clear_session()
+    ck.utils.clear_session()
+    arguments = {**SMALL, **arguments}
+    theirs = getattr(keras.applications, name)(**arguments)
+    ours = getattr(ck.applications, name)(**arguments)
+    assert ours.name == theirs.name, (ours.name, theirs.name)
+    for a, b in zip(described(ours), described(theirs)):
+        assert a == b, f"{name}: found {a}; expected {b}"
+    assert len(ours.layers) == len(theirs.layers) and ours.count_params() == theirs.count_params()
+    read = ck.models.model_from_json(theirs.to_json())
+    a, b = json.loads(ours.to_json())["config"], json.loads(read.to_json())["config"]
+    for one, other in zip(a["layers"], b["layers"]):
+        assert one == other, f"{name}: found {one}; expected {other}"
+    assert a == b
+
+    shaken(theirs, 1)
+    weights = theirs.get_weights()
+    rng = np.random.default_rng(2)
+    size = tuple(n or 40 for n in theirs.input_shape[1:])
+    x = rng.uniform(0, 255, (8, *size)).astype(np.float32)
+    x = x if name.startswith(("Efficient", "MobileNetV3", "ConvNeXt")) else x / 127.5 - 1
+    expected = theirs.predict(x, verbose=0)
+    ours.set_weights(weights)
+    found = {"outputs": difference(ours.predict(x, verbose=0), expected)}
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.keras"
+        theirs.save(path)
+        found["file"] = difference(ck.models.load_model(path).predict(x, verbose=0), expected)
+        theirs.save_weights(pathlib.Path(folder) / "model.weights.h5")
+        again = getattr(ck.applications, name)(**{**arguments, "weights": pathlib.Path(folder) / "model.weights.h5"})
+        found["weights"] = difference(again.predict(x, verbose=0), expected)
+    if train:
+        batches = [(np.roll(x, i, 0), rng.integers(0, arguments["classes"], 8)) for i in range(5)]
+        one, one_after = trained(keras, without_dropout(theirs.get_config()), weights, batches)
+        two, two_after = trained(ck, without_dropout(ours.get_config()), weights, batches)
+        found["losses"] = max(abs(a - b) / abs(b) for a, b in zip(two, one))
+        statistics = [i for i, w in enumerate(theirs.weights) if w.name.startswith("moving_")]
+        found["statistics"] = max([difference(two_after[i], one_after[i]) for i in statistics], default=0.0)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="Keras's functions; all")
+    parser.add_argument("--fast", action="store_true", help="a few networks")
+    options = parser.parse_args()
+    failures = 0
+    for name in options.names or (FAST if options.fast else CASES):
+        for i, arguments in enumerate(CASES[name][:1] if options.fast else CASES[name]):
+            begin = time.time()
+            try:
+                found = compare(name, arguments, i == 0)
+            except (AssertionError, ValueError, NotImplementedError) as error:
+                failures += 1
+                print(f"{name} {arguments}: {error}"[:1500], flush=True)
+                continue
+            bad = [key for key, value in found.items() if not value <= WORST.get(key, WORST["outputs"])]
+            failures += bool(bad)
+            print(f"{name} {arguments}: " + ", ".join(f"{k} {v:.1e}" for k, v in found.items()) +
+                  f"; {time.time() - begin:.0f} s" + (f"  TOO FAR: {', '.join(bad)}" if bad else ""), flush=True)
+    print("all agree" if not failures else f"{failures} cases differ")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
