@@ -230,9 +230,10 @@ def _node_config(graph: Graph, node: Node) -> dict:
 def tensors_of_config(config: dict, make: Callable[[dict], Any], given: dict[str, KerasTensor] = {}) -> tuple:
     """The inputs and outputs of a Functional model's configuration, in its form; `make` makes each layer. `given`: tensors in
     the place of inputs that are no layers of it, by their names."""
-    layers = {entry.get("name") or entry["config"]["name"]: make(entry) for entry in config["layers"]}
+    entries = [entry for entry in config["layers"] if entry.get("name") not in given]
+    layers = {entry.get("name") or entry["config"]["name"]: make(entry) for entry in entries}
     begin = {name: len(layer._inbound_nodes) for name, layer in layers.items()}  # an InputLayer has its node, a model may
-    waiting = [(layers[name], node) for name, entry in zip(layers, config["layers"])
+    waiting = [(layers[name], node) for name, entry in zip(layers, entries)
                for node in entry.get("inbound_nodes") or ()]
 
     def tensor_of(history):

@@ -16,7 +16,7 @@ from ._functional import tensors_of_config
 from ._names import automatic_name
 from ._tensors import KerasTensor, is_symbolic
 from .layers import concatenate
-from .models import Functional, Model, _operation_of
+from .models import Functional, Model, _operation_of, _with_own_operations
 
 CLASS_INDEX = "https://storage.googleapis.com/download.tensorflow.org/data/imagenet_class_index.json"
 
@@ -75,6 +75,12 @@ def _weights_file(name: str, weights, address: str | None) -> str | None:
     return path
 
 
+def _histories(nodes: list) -> list[list]:
+    """What calls read: in tf.keras 2's form, and of operations in Keras 3's."""
+    return [history for node in nodes for history in
+            ([a["config"]["keras_history"] for a in node["args"] if isinstance(a, dict)] if isinstance(node, dict) else node)]
+
+
 def _with_names(config: dict, automatic: list[str]) -> dict:
     """The configuration with the next names of layers that Keras numbers across models."""
     stems = {layer["name"]: layer["name"] for layer in config["layers"]}
@@ -83,21 +89,20 @@ def _with_names(config: dict, automatic: list[str]) -> dict:
         stems[name] = automatic_name(stem if number.isdigit() else name)
     for layer in config["layers"]:
         layer["name"] = layer["config"]["name"] = stems[layer["name"]]
-        for node in layer["inbound_nodes"]:
-            for history in node:
-                history[0] = stems.get(history[0], history[0])
+        for history in _histories(layer["inbound_nodes"]):
+            history[0] = stems.get(history[0], history[0])
     for ends in (config["input_layers"], config["output_layers"]):
         ends[0][0] = stems.get(ends[0][0], ends[0][0])
     return config
 
 
-def _build(name: str, options: dict, weights, input_tensor) -> Model:
+def _build(name: str, is_open: bool, options: dict, weights, input_tensor) -> Model:
     if input_tensor is not None and not is_symbolic(input_tensor):
         raise NotImplementedError(f"{name}: input_tensor: found {type(input_tensor).__name__}; expected a tensor of keras.Input or of "
                                   f"a layer")
     if options["input_shape"] is None and input_tensor is not None:
         options["input_shape"] = input_tensor.shape[1:]
-    elif options["input_shape"] is None and not options["include_top"]:
+    elif options["input_shape"] is None and (is_open or not options["include_top"]):
         options["input_shape"] = (None, None, 3)
     if weights == "imagenet":
         options["weights"] = weights
@@ -108,8 +113,8 @@ def _build(name: str, options: dict, weights, input_tensor) -> Model:
     if input_tensor is not None:
         given[automatic.pop(0)] = input_tensor
     config = made["config"]
-    config["layers"] = [layer for layer in config["layers"] if layer["name"] not in given]
-    inputs, outputs = tensors_of_config(_with_names(config, automatic), _operation_of, given)
+    config = _with_names(config, automatic)
+    inputs, outputs = tensors_of_config(_with_own_operations(config), _operation_of, given)
     begin = _inputs_of(input_tensor) if given else inputs
     model = Functional(inputs=begin if len(begin) > 1 else begin[0], outputs=outputs[0], name=config["name"])
     if path is not None:
@@ -141,7 +146,7 @@ def _function(row: dict) -> Callable:
             raise TypeError(f"{row['class_name']}: {error}; it takes {signature}") from None
         bound.apply_defaults()
         given = dict(bound.arguments)
-        return _build(row["class_name"], given, given.pop("weights"), given.pop("input_tensor"))
+        return _build(row["class_name"], row["open"], given, given.pop("weights"), given.pop("input_tensor"))
 
     function.__name__ = function.__qualname__ = row["class_name"]
     function.__signature__ = signature

@@ -7,7 +7,9 @@
 #include <string.h>
 
 static const application *const families[] = {
-    applications_resnet,
+    applications_vgg,          applications_resnet,    applications_inception,
+    applications_densenet,     applications_mobilenet, applications_mobilenet_v3,
+    applications_efficientnet, applications_xception,
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
@@ -67,9 +69,13 @@ bool application_is(const char *name)
 
 /* ---- options ---------------------------------------------------------------------------- */
 
-static bool is_square(const shape *s, int64_t size)
+/* Are there weights with the top for images of this shape? */
+static bool is_published(const application *a, const shape *s)
 {
-    return s->dim[0] == size && s->dim[1] == size && s->dim[2] == 3;
+    bool found = s->dim[0] == a->size;
+    for (const int64_t *size = a->sizes; size && *size; size++)
+        found |= s->dim[0] == *size;
+    return found && s->dim[0] == s->dim[1];
 }
 
 static void check_imagenet(network *n)
@@ -87,7 +93,7 @@ static void check_imagenet(network *n)
         net_refuse(n, "classes",
                    "found %lld; expected 1000 with include_top and weights \"imagenet\"",
                    (long long)n->o.classes);
-    if (n->of->minimum > 0 && !is_square(s, size))
+    if (!n->of->open && !is_published(n->of, s))
         net_refuse(n, "input_shape",
                    "found [%lld, %lld, %lld]; expected [%lld, %lld, 3] with include_top and "
                    "weights \"imagenet\"",
@@ -109,7 +115,7 @@ static void check_shape(network *n)
                    s->rank);
         return;
     }
-    if (s->dim[2] == 0 || (n->o.include_top && (s->dim[0] == 0 || s->dim[1] == 0)))
+    if (s->dim[2] == 0 || (n->o.include_top && !n->of->open && (s->dim[0] == 0 || s->dim[1] == 0)))
         net_refuse(n, "input_shape", "found a size that is open; expected %s",
                    s->dim[2] == 0 ? "the number of channels" : "all sizes with include_top");
     if ((s->dim[0] != 0 && s->dim[0] < minimum) || (s->dim[1] != 0 && s->dim[1] < minimum))
@@ -207,9 +213,10 @@ json_t *application_table(void)
     for (int i = 0; (a = application_at(i)) != NULL; i++) {
         json_t *row = config_row(a->keras, a->name, config_describe(a->fields));
         if (row)
-            json_object_update_new(row, json_pack("{s:s?, s:s?, s:s, s:I}", "module", a->module,
-                                                  "model_name", a->model_name, "preprocessing",
-                                                  a->preprocessing, "size", (json_int_t)a->size));
+            json_object_update_new(row, json_pack("{s:s?, s:s?, s:s, s:I, s:b}", "module",
+                                                  a->module, "model_name", a->model_name,
+                                                  "preprocessing", a->preprocessing, "size",
+                                                  (json_int_t)a->size, "open", (int)a->open));
         json_array_append_new(list, row);
     }
     return list;

@@ -7,6 +7,17 @@
 
 /* ---- names and failures ----------------------------------------------------------------- */
 
+const char *net_name(network *n, const char *format, ...)
+{
+    va_list arguments;
+    char *name = n->names[n->next_name];
+    n->next_name = (n->next_name + 1) % NETWORK_NAMES;
+    va_start(arguments, format);
+    vsnprintf(name, NETWORK_NAME_SIZE, format, arguments);
+    va_end(arguments);
+    return name;
+}
+
 void net_prefix(network *n, const char *format, ...)
 {
     va_list arguments;
@@ -52,6 +63,13 @@ static void name_automatically(network *n, const char *stem, tensor *out)
         snprintf(out->name, sizeof out->name, "%s_%d", stem, number);
     if (json_array_append_new(n->automatic, json_string(out->name)) != 0)
         fail_memory(n);
+}
+
+int64_t net_divisible(double filters)
+{
+    int64_t number = (int64_t)(filters + 4) / 8 * 8;
+    number = number < 8 ? 8 : number;
+    return (double)number < 0.9 * filters ? number + 8 : number;
 }
 
 /* ---- any layer -------------------------------------------------------------------------- */
@@ -249,6 +267,23 @@ tensor net_normalization(network *n, tensor x, const char *mean, const char *var
     return append_one(n, "Normalization", name, config, x, x);
 }
 
+tensor net_with_number(network *n, tensor x, const char *operation, double number)
+{
+    tensor out = x;
+    if (n->status != CORNU_OK)
+        return out;
+    name_automatically(n, layer_kind_find(operation)->base_name, &out);
+    json_t *read = json_pack("{s:s, s:{s:[s, i, i]}}", "class_name", "__keras_tensor__", "config",
+                             "keras_history", x.name, 0, 0);
+    json_t *entry =
+        json_pack("{s:s, s:s, s:s, s:{s:s}, s:[{s:[o, f], s:{}}]}", "module", "keras.src.ops.numpy",
+                  "class_name", operation, "name", out.name, "config", "name", out.name,
+                  "inbound_nodes", "args", read, number, "kwargs");
+    if (json_array_append_new(n->layers, entry) != 0)
+        fail_memory(n);
+    return out;
+}
+
 /* ---- windows ---------------------------------------------------------------------------- */
 
 static tensor pad(network *n, tensor x, const int64_t amounts[4], const char *name)
@@ -327,18 +362,25 @@ tensor net_dense(network *n, tensor x, int64_t units, const char *function, cons
                       x, out);
 }
 
-json_t *net_activation(const network *n)
+/* The option as JSON (a new reference). */
+static json_t *classifier_activation(const network *n)
 {
     static const config_field field = OPTION_CLASSIFIER_ACTIVATION;
     return config_value(&field, &n->o);
+}
+
+tensor net_classifier_activation(network *n, tensor x, const char *name)
+{
+    return append_one(n, "Activation", name,
+                      json_pack("{s:o}", "activation", classifier_activation(n)), x, x);
 }
 
 tensor net_predictions(network *n, tensor x, const char *kernel)
 {
     tensor out = x;
     out.channels = n->o.classes;
-    json_t *config =
-        json_pack("{s:I, s:o}", "units", (json_int_t)n->o.classes, "activation", net_activation(n));
+    json_t *config = json_pack("{s:I, s:o}", "units", (json_int_t)n->o.classes, "activation",
+                               classifier_activation(n));
     set_text(config, "kernel_initializer", kernel);
     return append_one(n, "Dense", "predictions", config, x, out);
 }

@@ -8,7 +8,7 @@
 
 #include "model/config.h"
 
-enum { NETWORK_NAME_SIZE = 64, NETWORK_COUNTERS = 24 };
+enum { NETWORK_NAME_SIZE = 64, NETWORK_COUNTERS = 24, NETWORK_NAMES = 16 };
 
 /* The output of a layer. */
 typedef struct tensor {
@@ -43,7 +43,9 @@ typedef struct application {
     /* Keras's file of ImageNet's weights, in its folder, without ".h5", and what is added to the
        name of a network without its top; NULL: the family says, or there is none */
     const char *weights, *no_top;
-    int64_t size, minimum; /* side of its images: usual, and least; minimum 0: any */
+    int64_t size, minimum; /* side of its images: usual, and least */
+    const int64_t *sizes;  /* other sides for which there are weights, 0-ended; or NULL */
+    bool open;             /* also with its top the size of images may be open */
     const config_field *fields;
     void (*describe)(network *n);
     const void *variant; /* the family's numbers */
@@ -64,6 +66,11 @@ typedef struct application {
     OPTION(INT, application_options, classes, .fallback = "1000", .minimum = 1, .maximum = 1e9)
 #define OPTION_CLASSIFIER_ACTIVATION \
     OPTION(ACTIVATION, application_options, classifier_activation, .fallback = "softmax")
+#define OPTION_ALPHA                                                                          \
+    OPTION(REAL, application_options, alpha, .fallback = "1.0", .minimum = 0, .maximum = 100, \
+           .flags = CONFIG_ABOVE)
+#define OPTION_INCLUDE_PREPROCESSING \
+    OPTION(BOOL, application_options, include_preprocessing, .fallback = "true")
 #define OPTION_NAME \
     OPTION(STRING, application_options, name, .fallback = "null", .flags = CONFIG_NULLABLE)
 /* Those of most families, in their order. */
@@ -72,8 +79,10 @@ extern const config_field application_fields[];
 /* How most of Keras's files of weights are called. */
 #define KERAS_KERNELS "_weights_tf_dim_ordering_tf_kernels"
 
-/* The networks of each family, NULL-ended by `name`. */
-extern const application applications_resnet[];
+/* The networks of each family; the last row's name is NULL. */
+extern const application applications_vgg[], applications_resnet[], applications_inception[],
+    applications_densenet[], applications_mobilenet[], applications_mobilenet_v3[],
+    applications_efficientnet[], applications_xception[];
 
 struct network {
     const application *of;
@@ -87,6 +96,8 @@ struct network {
         double momentum, epsilon;
         bool unscaled; /* no gamma */
     } norm;
+    char names[NETWORK_NAMES][NETWORK_NAME_SIZE]; /* of net_name, in turns */
+    int next_name;
     char prefix[NETWORK_NAME_SIZE]; /* put before the names that follow */
     /* Layers without a name of their own are counted by Keras's stem. */
     struct {
@@ -99,7 +110,11 @@ struct network {
 };
 
 /* Let the names that follow begin so: printf's arguments; "": with nothing. */
+/* A name of printf's arguments, which lasts for the next NETWORK_NAMES calls. */
+const char *net_name(network *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void net_prefix(network *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A number of filters as a multiple of 8 that is at most a tenth less. */
+int64_t net_divisible(double filters);
 /* Fail, naming the option. */
 void net_refuse(network *n, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -131,6 +146,10 @@ tensor net_separable_conv2d(network *n, tensor x, conv_options o);
 tensor net_batch_norm(network *n, tensor x, const char *name);
 /* The layer Activation. */
 tensor net_activate(network *n, tensor x, const char *function, const char *name);
+/* The same of the option classifier_activation. */
+tensor net_classifier_activation(network *n, tensor x, const char *name);
+/* The same of the option classifier_activation. */
+tensor net_classifier_activation(network *n, tensor x, const char *name);
 /* The layer ReLU; `most` 0: without a largest value. */
 tensor net_relu(network *n, tensor x, double most, const char *name);
 
@@ -157,24 +176,23 @@ tensor net_flatten(network *n, tensor x, const char *name);
 /* `whole`: all of a sample or nothing. */
 tensor net_dropout(network *n, tensor x, double rate, bool whole, const char *name);
 tensor net_dense(network *n, tensor x, int64_t units, const char *function, const char *name);
-/* Dense "predictions" of the options classes and classifier_activation; `initializer` of its kernel
-   is JSON, NULL: Keras's. */
+/* Dense "predictions" of the options classes and classifier_activation; `kernel` is the initializer
+   of its kernel, JSON; NULL: Keras's. */
 tensor net_predictions(network *n, tensor x, const char *kernel);
+/* A layer of keras.ops: "Add" or "Multiply", of a tensor and a number. */
+tensor net_with_number(network *n, tensor x, const char *operation, double number);
 /* The layer Rescaling by numbers; `offset` NULL: none. JSON. */
 tensor net_rescaling(network *n, tensor x, const char *scale, const char *offset, const char *name);
 /* The layer Normalization of pixels; NULL: Keras's 0 and 1, as weights. JSON. */
 tensor net_normalization(network *n, tensor x, const char *mean, const char *variance,
                          const char *name);
 
-/* With include_top as `top` has it; else the option pooling: layers of these names. */
+/* The option pooling, of a network without its top: layers of these names. */
 tensor net_pool_features(network *n, tensor x, const char *average, const char *max);
 /* GlobalAveragePooling2D "avg_pool" and predictions; or, without the top, `pooling`. */
 tensor net_classify(network *n, tensor x);
 
 /* The network ends with this output. */
 void net_output(network *n, tensor x);
-
-/* The option's activation as JSON (a new reference). */
-json_t *net_activation(const network *n);
 
 #endif

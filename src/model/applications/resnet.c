@@ -1,4 +1,5 @@
-/* ResNet (He et al., 2015): keras.applications.resnet. */
+/* ResNet (He et al., 2015), and V2 with activations before convolutions (2016):
+   keras.applications.resnet and resnet_v2. */
 #include "model/applications/network.h"
 
 typedef struct resnet {
@@ -27,12 +28,17 @@ static tensor bottleneck(network *n, tensor x, int64_t filters, int64_t strides,
     return net_activate(n, net_add(n, shortcut, x, "add"), "relu", "out");
 }
 
-static void describe(network *n)
+static void set_norm(network *n)
 {
-    const resnet *v = n->of->variant;
     n->norm.axis = 3;
     n->norm.momentum = 0.99;
     n->norm.epsilon = 1.001e-5;
+}
+
+static void describe(network *n)
+{
+    const resnet *v = n->of->variant;
+    set_norm(n);
     tensor x = net_zero_pad(n, net_input(n), 3, 3, "conv1_pad");
     x = CONV(n, x, "conv1_conv", 64, 7, .strides = 2, .bias = true, .valid = true);
     x = norm_relu(n, x, "conv1_bn", "conv1_relu");
@@ -47,22 +53,63 @@ static void describe(network *n)
     net_output(n, net_classify(n, x));
 }
 
-#define RESNET(id, title, own, ...)                                                           \
-    {                                                                                         \
-        .name = (id), .keras = (title), .module = "resnet", .model_name = (own),              \
-        .preprocessing = "caffe", .weights = "resnet/" own KERAS_KERNELS, .no_top = "_notop", \
-        .size = 224, .minimum = 32, .fields = application_fields, .describe = describe,       \
-        .variant = &(const resnet)                                                            \
-        {                                                                                     \
-            {                                                                                 \
-                __VA_ARGS__                                                                   \
-            }                                                                                 \
-        }                                                                                     \
+static tensor bottleneck_v2(network *n, tensor x, int64_t filters, int64_t strides, bool projects)
+{
+    tensor y = norm_relu(n, x, "preact_bn", "preact_relu");
+    if (projects)
+        x = CONV(n, y, "0_conv", 4 * filters, 1, .strides = strides, .bias = true, .valid = true);
+    else if (strides > 1)
+        x = POOL(n, x, NULL, 1, strides);
+    y = CONV(n, y, "1_conv", filters, 1, .valid = true);
+    y = norm_relu(n, y, "1_bn", "1_relu");
+    y = net_zero_pad(n, y, 1, 1, "2_pad");
+    y = CONV(n, y, "2_conv", filters, 3, .strides = strides, .valid = true);
+    y = norm_relu(n, y, "2_bn", "2_relu");
+    y = CONV(n, y, "3_conv", 4 * filters, 1, .bias = true, .valid = true);
+    return net_add(n, x, y, "out");
+}
+
+/* A stage's last block has its strides. */
+static void describe_v2(network *n)
+{
+    const resnet *v = n->of->variant;
+    set_norm(n);
+    tensor x = net_zero_pad(n, net_input(n), 3, 3, "conv1_pad");
+    x = CONV(n, x, "conv1_conv", 64, 7, .strides = 2, .bias = true, .valid = true);
+    x = net_zero_pad(n, x, 1, 1, "pool1_pad");
+    x = POOL(n, x, "pool1_pool", 3, 2);
+    for (int stage = 0; stage < 4; stage++)
+        for (int i = 0; i < v->blocks[stage]; i++) {
+            net_prefix(n, "conv%d_block%d_", stage + 2, i + 1);
+            x = bottleneck_v2(n, x, 64 << stage, i == v->blocks[stage] - 1 && stage < 3 ? 2 : 1,
+                              i == 0);
+        }
+    net_prefix(n, "%s", "");
+    x = norm_relu(n, x, "post_bn", "post_relu");
+    net_output(n, net_classify(n, x));
+}
+
+#define RESNET(id, title, group, own, pixels, function, ...)                                   \
+    {                                                                                          \
+        .name = (id), .keras = (title), .module = (group), .model_name = (own),                \
+        .preprocessing = (pixels), .weights = "resnet/" own KERAS_KERNELS, .no_top = "_notop", \
+        .size = 224, .minimum = 32, .fields = application_fields, .describe = (function),      \
+        .variant = &(const resnet)                                                             \
+        {                                                                                      \
+            {                                                                                  \
+                __VA_ARGS__                                                                    \
+            }                                                                                  \
+        }                                                                                      \
     }
+#define V1(id, title, own, ...) RESNET(id, title, "resnet", own, "caffe", describe, __VA_ARGS__)
+#define V2(id, title, own, ...) RESNET(id, title, "resnet_v2", own, "tf", describe_v2, __VA_ARGS__)
 
 const application applications_resnet[] = {
-    RESNET("resnet-50", "ResNet50", "resnet50", 3, 4, 6, 3),
-    RESNET("resnet-101", "ResNet101", "resnet101", 3, 4, 23, 3),
-    RESNET("resnet-152", "ResNet152", "resnet152", 3, 8, 36, 3),
+    V1("resnet-50", "ResNet50", "resnet50", 3, 4, 6, 3),
+    V1("resnet-101", "ResNet101", "resnet101", 3, 4, 23, 3),
+    V1("resnet-152", "ResNet152", "resnet152", 3, 8, 36, 3),
+    V2("resnet-50-v2", "ResNet50V2", "resnet50v2", 3, 4, 6, 3),
+    V2("resnet-101-v2", "ResNet101V2", "resnet101v2", 3, 4, 23, 3),
+    V2("resnet-152-v2", "ResNet152V2", "resnet152v2", 3, 8, 36, 3),
     {.name = NULL},
 };
