@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-os.environ.setdefault("KERAS_BACKEND", "torch")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
@@ -20,11 +20,46 @@ from cornu import keras as ck  # noqa: E402
 SMALL = {"weights": None, "classes": 7}
 # Keras's function: arguments of each case. The first is also trained.
 CASES: dict[str, list[dict]] = {
+    "VGG16": [{"input_shape": (32, 32, 3)}, {"include_top": False, "pooling": "avg", "input_shape": (33, 47, 1)}],
+    "VGG19": [{"include_top": False, "pooling": "max", "input_shape": (32, 32, 3)}],
     "ResNet50": [{"input_shape": (64, 64, 3)}, {"include_top": False, "pooling": "max", "input_shape": (33, 47, 3)}],
-    "ResNet101": [{"input_shape": (64, 64, 3)}],
-    "ResNet152": [{"input_shape": (64, 64, 3)}],
+    "ResNet101": [{"input_shape": (48, 48, 3)}],
+    "ResNet152": [{"input_shape": (48, 48, 3)}],
+    "ResNet50V2": [{"input_shape": (64, 64, 3)}, {"include_top": False, "pooling": "max", "input_shape": (33, 47, 3)}],
+    "ResNet101V2": [{"input_shape": (48, 48, 3)}],
+    "ResNet152V2": [{"input_shape": (48, 48, 3)}],
+    "InceptionV3": [{"input_shape": (107, 107, 3)}, {"include_top": False, "pooling": "max", "input_shape": (75, 85, 3)}],
+    "DenseNet121": [{"input_shape": (64, 64, 3)}, {"include_top": False, "pooling": "max", "input_shape": (33, 47, 3)}],
+    "DenseNet169": [{"input_shape": (48, 48, 3)}],
+    "DenseNet201": [{"input_shape": (48, 48, 3)}],
+    "MobileNet": [{"input_shape": (64, 64, 3)}, {"alpha": 0.5, "depth_multiplier": 2, "include_top": False, "pooling": "avg",
+                                                 "input_shape": (33, 47, 3)},
+                  {"dropout": 0.0, "classifier_activation": None, "input_shape": (32, 32, 3)}],
+    "MobileNetV2": [{"input_shape": (64, 64, 3)}, {"alpha": 0.35, "include_top": False, "pooling": "avg", "input_shape": (33, 47, 3)},
+                    {"alpha": 1.4, "classifier_activation": "sigmoid", "input_shape": (32, 32, 3)}],
+    "MobileNetV3Small": [{"input_shape": (64, 64, 3)}, {"alpha": 0.75, "include_top": False, "pooling": "avg",
+                                                        "input_shape": (33, 47, 3)},
+                         {"alpha": 1.5, "minimalistic": True, "include_preprocessing": False, "dropout_rate": 0.0,
+                          "input_shape": (32, 32, 3)}],
+    "MobileNetV3Large": [{"input_shape": (64, 64, 3)}, {"minimalistic": True, "include_top": False, "pooling": "max",
+                                                        "input_shape": (33, 47, 3)}],
+    "EfficientNetB0": [{"input_shape": (64, 64, 3)}, {"include_top": False, "pooling": "max", "input_shape": (33, 47, 3)}],
+    "EfficientNetB1": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetB2": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetB3": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetB4": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetB5": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetB6": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetB7": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetV2B0": [{"input_shape": (64, 64, 3)}, {"include_top": False, "include_preprocessing": False, "pooling": "max",
+                                                        "input_shape": (33, 47, 3)}],
+    "EfficientNetV2B1": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetV2B2": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetV2B3": [{"input_shape": (32, 32, 3)}],
+    "EfficientNetV2S": [{"input_shape": (32, 32, 3)}],
+    "Xception": [{"input_shape": (96, 96, 3)}, {"include_top": False, "pooling": "max", "input_shape": (71, 81, 3)}],
 }
-FAST = ["ResNet50"]
+FAST = ["MobileNetV2"]
 WORST = {"outputs": 1e-4, "losses": 1e-4, "statistics": 1e-4}
 
 
@@ -127,6 +162,7 @@ def compare(name: str, arguments: dict, train: bool) -> dict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="Keras's functions; all")
+    parser.add_argument("--no-training", action="store_true", help="outputs alone")
     parser.add_argument("--fast", action="store_true", help="a few networks")
     options = parser.parse_args()
     failures = 0
@@ -134,7 +170,7 @@ def main() -> int:
         for i, arguments in enumerate(CASES[name][:1] if options.fast else CASES[name]):
             begin = time.time()
             try:
-                found = compare(name, arguments, i == 0)
+                found = compare(name, arguments, i == 0 and not options.no_training)
             except (AssertionError, ValueError, NotImplementedError) as error:
                 failures += 1
                 print(f"{name} {arguments}: {error}"[:1500], flush=True)

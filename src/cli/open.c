@@ -111,10 +111,14 @@ int open_model_file(const command *c, const char *path, cornu_model **model)
 
 /* ---- for train ------------------------------------------------------------------------------ */
 
+/* Or a network by its name: both fit themselves to the data. */
 static bool is_workload(const char *what)
 {
     for (int i = 0; what && cornu_workload_name(i); i++)
         if (strcmp(what, cornu_workload_name(i)) == 0)
+            return true;
+    for (int i = 0; what && cornu_application_name(i); i++)
+        if (strcmp(what, cornu_application_name(i)) == 0)
             return true;
     return false;
 }
