@@ -22,10 +22,10 @@ extern "C" {
 CORNU_API cornu_status cornu_tables(char **json);
 /* Keras's configuration, as JSON, of a network that has a name, which is one of "applications" or
    Keras's ("mobilenet-v2", "MobileNetV2"): {"class_name": "Functional", "config": {...},
-   "automatic": [names], "weights": address or null}. `options` are the arguments of Keras's function as YAML or JSON; NULL:
-   none. "automatic" lists the layers whose names Keras counts across models, and "weights" is the
-   address of its file of weights trained on ImageNet. A recipe may say
-   `model: mobilenet-v2`, which cornu_model_parse reads. */
+   "automatic": [names], "weights": address or null}. `options` are the arguments of Keras's
+   function as YAML or JSON; NULL: none. "automatic" lists the layers whose names Keras counts
+   across models, and "weights" is the address of its file of weights trained on ImageNet. A recipe
+   may say `model: mobilenet-v2`, which cornu_model_parse reads. */
 CORNU_API cornu_status cornu_application_config(const char *name, const char *options, char **json);
 /* The recipes' names of these networks, in order; NULL past the end. */
 CORNU_API const char *cornu_application_name(int index);
