@@ -13,12 +13,6 @@ static const application *const families[] = {
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 
-const config_field application_fields[] = {
-    OPTION_INCLUDE_TOP, OPTION_WEIGHTS, OPTION_INPUT_SHAPE,
-    OPTION_POOLING,     OPTION_CLASSES, OPTION_CLASSIFIER_ACTIVATION,
-    OPTION_NAME,        OPTIONS_END,
-};
-
 /* ---- names ------------------------------------------------------------------------------ */
 
 /* Row `index` of all families; NULL past the end. */

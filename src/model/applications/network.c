@@ -5,6 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+const config_field application_fields[] = {
+    OPTION_INCLUDE_TOP, OPTION_WEIGHTS, OPTION_INPUT_SHAPE,
+    OPTION_POOLING,     OPTION_CLASSES, OPTION_CLASSIFIER_ACTIVATION,
+    OPTION_NAME,        OPTIONS_END,
+};
+
 /* ---- names and failures ----------------------------------------------------------------- */
 
 const char *net_name(network *n, const char *format, ...)
