@@ -46,6 +46,7 @@ DIFFERENT = {
        for pool in ("AveragePooling1D", "AvgPool1D", "MaxPooling1D", "MaxPool1D", "AveragePooling2D", "AvgPool2D",
                     "MaxPooling2D", "MaxPool2D")},
     "layers.RandomCrop.name": "among **kwargs, as of every layer",
+    **{f"layers.{layer}.activity_regularizer": "among **kwargs, as of every layer" for layer in ("Embedding", "EinsumDense")},
     **{f"layers.{layer}.value_range": "a list of the same numbers" for layer in ("AutoContrast", "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomErasing",
                      "RandomHue", "RandomInvert", "RandomPosterization", "RandomSaturation", "RandomSharpness", "Solarization")},
     "layers.RandomErasing.scale": "the same",

@@ -338,9 +338,9 @@ static void what_is_refused_is_named_with_its_layer(void **state)
         {"{\"class_name\": \"Functional\", \"config\": {\"name\": \"mobilenet\"}, "
          "\"compile_config\": {}}",
          "(mobilenet, Functional): found no layers; expected a list of at least one"},
-        {"{\"class_name\": \"LSTM\", \"config\": {\"name\": \"d\", \"units\": 2, "
+        {"{\"class_name\": \"SimpleRNN\", \"config\": {\"name\": \"d\", \"units\": 2, "
          "\"activity_regularizer\": {\"class_name\": \"L2\"}}}",
-         "config.layers[1] (d, LSTM).config.activity_regularizer: found {class_name: \"L2\"}; "
+         "config.layers[1] (d, SimpleRNN).config.activity_regularizer: found {class_name: \"L2\"}; "
          "expected null"},
         {"{\"class_name\": \"ConvLSTM2D\", \"config\": {\"name\": \"lstm\"}}",
          "config.layers[1] (lstm, ConvLSTM2D): unknown layer \"ConvLSTM2D\""},

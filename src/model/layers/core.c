@@ -152,7 +152,7 @@ const layer_kind layer_Identity = {
 typedef struct embedding_config {
     int64_t input_dim, output_dim;
     initializer embeddings_initializer;
-    regularizer embeddings_regularizer;
+    regularizer embeddings_regularizer, activity_regularizer;
     constraint embeddings_constraint;
 } embedding_config;
 
@@ -164,7 +164,7 @@ static const config_field embedding_fields[] = {
     OPTION(INT, embedding_config, output_dim, LAYER_SIZES, .flags = CONFIG_REQUIRED),
     OPTION(INITIALIZER, embedding_config, embeddings_initializer, .fallback = "uniform"),
     OPTION_REGULARIZER(embedding_config, embeddings_regularizer),
-    OPTION_TOLERATED("activity_regularizer", "null"),
+    OPTION_REGULARIZER(embedding_config, activity_regularizer),
     OPTION_CONSTRAINT(embedding_config, embeddings_constraint),
     OPTION_NEUTRAL("mask_zero", "false"),
     OPTION_NEUTRAL("weights", "null"),

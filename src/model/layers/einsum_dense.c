@@ -8,7 +8,7 @@ typedef struct einsum_dense_config {
     shape output_shape;                                           /* 0: any, as the input has it */
     activation activation;
     initializer kernel_initializer, bias_initializer;
-    regularizer kernel_regularizer, bias_regularizer;
+    regularizer kernel_regularizer, bias_regularizer, activity_regularizer;
     constraint kernel_constraint, bias_constraint;
 } einsum_dense_config;
 
@@ -28,7 +28,7 @@ static const config_field einsum_dense_fields[] = {
     OPTION_NEUTRAL("lora_alpha", "null"),
     OPTION_NEUTRAL("gptq_unpacked_column_size", "null"),
     OPTION_NEUTRAL("quantization_config", "null"),
-    OPTION_TOLERATED("activity_regularizer", "null"),
+    OPTION_REGULARIZER(einsum_dense_config, activity_regularizer),
     OPTIONS_END,
 };
 

@@ -260,10 +260,23 @@ cornu_status layer_reduce(step_builder *b, tensor_ref x, const int_list *axes, b
 
 /* ---- layers within layers ------------------------------------------------------------------ */
 
+/* What a layer within another one gives is penalized in Keras, too, except within TimeDistributed,
+   which does not call it as a layer. */
+static cornu_status check_inner_activity(const layer *inner)
+{
+    if (!layer_activity(inner) || strcmp(inner->around->kind->name, "TimeDistributed") == 0)
+        return CORNU_OK;
+    return status_fail(CORNU_UNSUPPORTED,
+                       "activity_regularizer: found one of a layer within %s; expected null there",
+                       inner->around->kind->name);
+}
+
 cornu_status layer_declare_inner(layer *inner, layer_call *call, const shape *in, shape *out)
 {
     layer_call own = {.in = in, .inputs = 1};
     cornu_status status = layer_check_rank(inner->kind, &own);
+    if (status == CORNU_OK)
+        status = check_inner_activity(inner);
     if (status == CORNU_OK)
         status = inner->kind->declare(inner, &own);
     if (status != CORNU_OK)

@@ -14,7 +14,7 @@ typedef struct rnn_config {
     bool use_bias, unit_forget_bias, reset_after, return_sequences, return_state, go_backwards;
     double dropout;
     initializer kernel_initializer, recurrent_initializer, bias_initializer;
-    regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer, activity_regularizer;
     constraint kernel_constraint, recurrent_constraint, bias_constraint;
 } rnn_config;
 
@@ -233,14 +233,16 @@ static cornu_status emit_cells(const layer *l, step_builder *b, tensor_ref x, st
         OPTION(BOOL, rnn_config, go_backwards, .fallback = "false"), \
         OPTION_NEUTRAL("stateful", "false"), OPTION_NEUTRAL("unroll", "false|true")
 #define RNN_CUDNN OPTION_NEUTRAL("use_cudnn", "\"auto\"|true|false")
-#define RNN_ACTIVITY OPTION_NEUTRAL("activity_regularizer", "null")
+#define RNN_ACTIVITY OPTION_REGULARIZER(rnn_config, activity_regularizer)
+/* Keras's SimpleRNN takes the option, and does nothing with it. */
+#define RNN_NO_ACTIVITY OPTION_NEUTRAL("activity_regularizer", "null")
 /* Configurations of this and of older versions may have these. */
 #define RNN_END                                             \
     OPTION_TOLERATED("zero_output_for_mask", "false|true"), \
         OPTION_TOLERATED("time_major", "false"), CELL_END
 
 static const config_field simple_rnn_fields[] = {
-    RNN_FIRST,       RNN_INITIALIZERS, RNN_REGULARIZERS,       RNN_ACTIVITY,
+    RNN_FIRST,       RNN_INITIALIZERS, RNN_REGULARIZERS,       RNN_NO_ACTIVITY,
     RNN_CONSTRAINTS, RNN_STEPS,        OPTION_IGNORED("seed"), RNN_END,
 };
 
@@ -339,6 +341,10 @@ static cornu_status rnn_declare(layer *l, layer_call *call)
     call->out = c->return_sequences ? (shape){2, {in->dim[0], units}} : (shape){1, {units}};
     const int states = state_count(l);
     TRY(check_states(call, (const int64_t[STATES_MOST]){units, units}, states));
+    if (c->return_state && layer_activity(l))
+        return status_fail(CORNU_UNSUPPORTED,
+                           "activity_regularizer: found one with return_state: true, whose states "
+                           "Keras would penalize, too; expected return_state: false, or null");
     if (c->return_state && states == 0)
         return status_fail(CORNU_UNSUPPORTED, "return_state: found true of StackedRNNCells; "
                                               "expected false, or one cell");

@@ -10,6 +10,10 @@ stacks = {
     "both": [layers.Conv1D(4, 2, activation="tanh", activity_regularizer=regularizers.l1_l2(0.01, 0.03), kernel_regularizer="l2"), layers.Flatten()],
     "layer": [layers.Flatten(), layers.ActivityRegularization(l2=0.01), layers.Dense(3), layers.ActivityRegularization(0.05, 0.1)],
     "name": [layers.SeparableConv1D(3, 2, activity_regularizer="l2"), layers.DepthwiseConv1D(2, activity_regularizer="l1"), layers.Flatten()],
+    "steps": [layers.LSTM(3, return_sequences=True, activity_regularizer="l2"), layers.TimeDistributed(layers.Dense(4, activity_regularizer="l1")),
+              layers.GRU(2, activity_regularizer=regularizers.L1L2(0.02, 0.03))],
+    "table": [layers.Discretization([-0.5, 0.5]), layers.Embedding(3, 2, activity_regularizer="l1"), layers.Flatten()],
+    "einsum": [layers.EinsumDense("abc,cd->abd", (5, 2), activity_regularizer="l2"), layers.Flatten()],
 }
 results = {}
 for name, stack in stacks.items():
