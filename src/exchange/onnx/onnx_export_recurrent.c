@@ -1,6 +1,6 @@
 /* Recurrent layers as ONNX's LSTM, GRU and RNN. In a plan such a layer is a product for all its
    steps, the recurrence, and rows of its output; one node has all of these and, of a Bidirectional
-   that concatenates, both directions. */
+   that concatenates, or adds or multiplies the states of all steps, both directions. */
 #include "exchange/onnx/onnx_export.h"
 #include "exchange/onnx/onnx_recurrent.h"
 
@@ -81,6 +81,24 @@ static bool needs_all(const plan *p, tensor_ref h)
     return needed;
 }
 
+/* Is it the sum or the product of two tensors of one shape? */
+static bool is_merge(const plan *p, const op *o)
+{
+    return (o->kind == OP_ADD ||
+            (o->kind == OP_BINARY_FORWARD && o->a.binary.kind == BINARY_MULTIPLY)) &&
+           o->in[0] != o->in[1] &&
+           shape_equal(&p->tensors[o->in[0]].shape, &p->tensors[o->in[1]].shape);
+}
+
+/* The operation that merges this tensor with another one. */
+static const op *merge_reading(const plan *p, tensor_ref t)
+{
+    for (int i = 0; i < p->op_count; i++)
+        if (is_merge(p, &p->ops[i]) && (p->ops[i].in[0] == t || p->ops[i].in[1] == t))
+            return &p->ops[i];
+    return NULL;
+}
+
 /* The tensor that all of the layer's output is a part of, and nothing else reads that; NO_TENSOR:
    there is none. *is_last: the output is the state after the last step. */
 static tensor_ref whole_of(const plan *p, const op *o, bool *is_last)
@@ -97,15 +115,18 @@ static tensor_ref whole_of(const plan *p, const op *o, bool *is_last)
             readers++;
         }
     const op *insert = readers == 1 ? reader_of(p, OP_INSERT, 0, part) : NULL;
+    const op *merge = readers == 1 && !*is_last ? merge_reading(p, part) : NULL;
     const bool of_outputs = insert && insert->out[0] == p->output && p->model->output_count > 1;
-    if (!insert || of_outputs || insert->a.slice.axis != p->tensors[part].shape.rank - 1)
+    if (insert && (of_outputs || insert->a.slice.axis != p->tensors[part].shape.rank - 1))
+        return NO_TENSOR;
+    if (!insert && !merge)
         return NO_TENSOR;
     readers = part == p->output;
     for (tensor_ref t = 0; t < p->tensor_count; t++)
         readers += p->tensors[t].alias == part;
     for (int i = 0; i < p->op_count; i++)
         readers += reads(&p->ops[i], part);
-    return readers == 1 ? insert->out[0] : NO_TENSOR;
+    return readers == 1 ? (insert ? insert : merge)->out[0] : NO_TENSOR;
 }
 
 /* A node of the graph. */
@@ -114,6 +135,7 @@ typedef struct recurrent_node {
     int directions;
     bool is_last;     /* of two: their output is the state after the last step */
     tensor_ref whole; /* of two: what they give */
+    const op *merge;  /* of two: it makes that of them; NULL: they are beside each other */
 } recurrent_node;
 
 static bool same_activation(activation a, activation b)
@@ -151,8 +173,10 @@ static recurrent_node node_of(const plan *p, const op *o)
             pair[1] = &p->ops[i];
         }
     }
-    if (inserts != 2 || !pair[0] || !is_pair(p, pair[0], pair[1], n.is_last))
+    const op *merge = inserts == 0 ? maker_of(p, n.whole) : NULL;
+    if ((inserts != 2 && !merge) || !pair[0] || !is_pair(p, pair[0], pair[1], n.is_last))
         return n;
+    n.merge = merge;
     n.directions = 2;
     n.op[0] = pair[0];
     n.op[1] = pair[1];
@@ -165,7 +189,7 @@ bool onnx_is_within_recurrent(const plan *p, const op *o)
         const recurrent_node n = node_of(p, o);
         return n.directions == 2 && n.op[0] == o;
     }
-    if (o->kind != OP_INSERT)
+    if (o->kind != OP_INSERT && !is_merge(p, o))
         return is_product(p, o) || is_bias(p, o) || last_state(p, o) != NO_TENSOR;
     for (int i = 0; i < p->op_count; i++) {
         const op *r = &p->ops[i];
@@ -340,6 +364,24 @@ static node_outputs add_node(onnx_export *e, const recurrent_node *n, const char
     return y;
 }
 
+/* The sum or the product of both directions of each step. */
+static void merge_directions(onnx_export *e, const recurrent_node *n, const char *all)
+{
+    static const int order[3] = {1, 0, 2};
+    const int64_t directions = 1;
+    const char *name = onnx_result(e, n->whole, false), *merged = onnx_name(e, name, "merged");
+    onnx_node *node;
+    if (n->merge->kind == OP_ADD) {
+        node =
+            onnx_apply(e, "ReduceSum", all, onnx_index(e, onnx_name(e, merged, "axes"), 1), merged);
+    } else {
+        node = onnx_apply(e, "ReduceProd", all, NULL, merged);
+        onnx_node_ints(e->graph, node, "axes", &directions, 1);
+    }
+    onnx_node_int(e->graph, node, "keepdims", 0);
+    onnx_transpose(e, merged, name, order, 3);
+}
+
 /* Both directions of each step, or of the last ones, beside each other. */
 static void join_directions(onnx_export *e, const recurrent_node *n, const node_outputs *y)
 {
@@ -385,7 +427,10 @@ void onnx_add_recurrent(onnx_export *e, const op *o)
     const tensor_ref h = o->out[0];
     const node_outputs y = add_node(e, &n, p->tensors[n.directions == 2 ? n.whole : h].name);
     if (n.directions == 2) {
-        join_directions(e, &n, &y);
+        if (n.merge)
+            merge_directions(e, &n, y.all);
+        else
+            join_directions(e, &n, &y);
         return;
     }
     if (needs_all(p, h))

@@ -183,6 +183,9 @@ bool onnx_transposes_sequence(const onnx_import *im);
 cornu_status onnx_transpose_sequence(onnx_import *im);
 /* Operators on ORDER_SEQUENCE. */
 cornu_status onnx_squeeze_sequence(onnx_import *im);
+cornu_status onnx_import_merged_directions(onnx_import *im);
+/* Does the node name one axis of `rank`? *axis: that, counted from the first one. */
+bool onnx_one_axis(const onnx_import *im, const Onnx__NodeProto *n, int rank, int64_t *axis);
 cornu_status onnx_reshape_sequence(onnx_import *im);
 /* Unsqueeze, which is read only before the states of a recurrent operator. */
 cornu_status onnx_import_unsqueeze(onnx_import *im);

@@ -682,6 +682,8 @@ static const operator_row operators[] = {
     {"RNN", onnx_import_recurrent},
     {"Reciprocal", onnx_import_function},
     {"ReduceMean", import_mean},
+    {"ReduceProd", onnx_import_merged_directions},
+    {"ReduceSum", onnx_import_merged_directions},
     {"Relu", onnx_import_function},
     {"Reshape", import_reshape},
     {"Resize", onnx_import_resize},
@@ -722,8 +724,9 @@ static bool reads_sequences(const operator_row *row)
 {
     return row->import == onnx_import_recurrent || row->import == import_transpose ||
            row->import == import_squeeze || row->import == import_reshape ||
-           row->import == onnx_import_slice || row->import == onnx_import_function ||
-           row->import == import_nothing || row->import == import_dropout;
+           row->import == onnx_import_merged_directions || row->import == onnx_import_slice ||
+           row->import == onnx_import_function || row->import == import_nothing ||
+           row->import == import_dropout;
 }
 
 /* Steps beside the batch are of one input: layers on several compute no step alone. */

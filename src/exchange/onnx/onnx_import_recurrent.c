@@ -19,6 +19,7 @@ typedef struct recurrent_node {
     activation act, gate;
     bool reads[ONNX_RECURRENT_MOST]; /* outputs that are read */
     int states;                      /* h, and an LSTM's c */
+    const char *merged; /* how both directions of all steps become one; NULL: they do not */
 } recurrent_node;
 
 /* ---- activations -------------------------------------------------------------------------- */
@@ -178,6 +179,21 @@ static cornu_status read_input(const onnx_import *im, recurrent_node *n)
                             n->last_axis ? "" : ", by a Transpose of (batch, steps, features)");
 }
 
+/* Both directions of each step are added or multiplied by the operator that alone reads them. */
+static const char *merge_of(const onnx_import *im, const recurrent_node *n)
+{
+    static const char *const kinds[][2] = {{"ReduceSum", "sum"}, {"ReduceProd", "mul"}};
+    const char *other;
+    int64_t axis;
+    for (int i = 0; n->directions == 2 && n->reads[OUTPUT_ALL] && i < 2; i++) {
+        const int reader = onnx_reader(im, im->at, kinds[i][0], &other);
+        if (reader >= 0 && onnx_one_axis(im, im->steps[reader].node, 4, &axis) &&
+            axis == (n->last_axis ? 2 : 1))
+            return kinds[i][1];
+    }
+    return NULL;
+}
+
 static cornu_status read_node(onnx_import *im, recurrent_node *n)
 {
     const Onnx__NodeProto *node = onnx_node_at(im);
@@ -196,6 +212,7 @@ static cornu_status read_node(onnx_import *im, recurrent_node *n)
         n->reads[i] = step < im->step_count && im->steps[step].output == (size_t)i &&
                       im->steps[step].node == node && im->steps[step].readers > 0;
     }
+    n->merged = merge_of(im, n);
     return CORNU_OK;
 }
 
@@ -283,8 +300,8 @@ static cornu_status add_layer(onnx_import *im, const recurrent_node *n)
              true_or_false(n->reads[OUTPUT_ALL]), true_or_false(returns_state(n)));
     if (n->directions == 1)
         return onnx_add_layer_on(im, nodes, count, kinds[n->cell], "%s", options);
-    return onnx_add_layer_on(im, nodes, count, "Bidirectional", "{layer: {%s: %s}}", kinds[n->cell],
-                             options);
+    return onnx_add_layer_on(im, nodes, count, "Bidirectional", "{layer: {%s: %s}, merge_mode: %s}",
+                             kinds[n->cell], options, n->merged ? n->merged : "concat");
 }
 
 /* ---- weights ------------------------------------------------------------------------------ */
@@ -344,7 +361,7 @@ static void set_result(onnx_import *im, const recurrent_node *n, int output, int
                             .shape = im->x.shape,
                             .steps = im->x.steps,
                             .order = ORDER_SEQUENCE,
-                            .directions = n->directions,
+                            .directions = output == OUTPUT_ALL && n->merged ? 1 : n->directions,
                             .reversed = output == OUTPUT_ALL && n->directions == 1 && n->reverse};
     snprintf(s->value.axes, sizeof s->value.axes, "%s", axes);
 }

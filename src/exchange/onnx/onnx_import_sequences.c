@@ -57,19 +57,24 @@ cornu_status onnx_transpose_sequence(onnx_import *im)
 
 /* ---- the axis of directions ----------------------------------------------------------------- */
 
+bool onnx_one_axis(const onnx_import *im, const Onnx__NodeProto *n, int rank, int64_t *axis)
+{
+    const Onnx__AttributeProto *listed = onnx_attribute(n, "axes");
+    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(n, 1));
+    const int64_t count = listed ? (int64_t)listed->n_ints : onnx_integers(t);
+    *axis = -1;
+    if (count == 1)
+        *axis = listed ? listed->ints[0] : onnx_integer_at(t, 0);
+    *axis += *axis < 0 ? rank : 0;
+    return count == 1 && *axis >= 0 && *axis < rank;
+}
+
 /* The one axis that the node names. */
 static cornu_status read_axis(const onnx_import *im, int rank, int *out)
 {
-    const Onnx__AttributeProto *listed = onnx_attribute(onnx_node_at(im), "axes");
-    const Onnx__TensorProto *t = onnx_constant_of(im, onnx_input_name(onnx_node_at(im), 1));
-    const int64_t count = listed ? (int64_t)listed->n_ints : onnx_integers(t);
-    int64_t axis = -1;
-    if (count == 1)
-        axis = listed ? listed->ints[0] : onnx_integer_at(t, 0);
-    axis += axis < 0 ? rank : 0;
-    if (count != 1 || axis < 0 || axis >= rank)
-        return onnx_import_fail(im, "axes: found %lld; expected one, that of directions",
-                                (long long)count);
+    int64_t axis;
+    if (!onnx_one_axis(im, onnx_node_at(im), rank, &axis))
+        return onnx_import_fail(im, "axes: found another number; expected one, that of directions");
     *out = (int)axis;
     return CORNU_OK;
 }
@@ -78,7 +83,7 @@ cornu_status onnx_squeeze_sequence(onnx_import *im)
 {
     char axes[SHAPE_MAX + 1];
     const int rank = (int)strlen(im->x.axes);
-    int axis;
+    int axis = 0;
     TRY(read_axis(im, rank, &axis));
     if (im->x.axes[axis] != AXIS_DIRECTIONS || im->x.directions != 1)
         return onnx_import_fail(
@@ -88,9 +93,21 @@ cornu_status onnx_squeeze_sequence(onnx_import *im)
     return settle(im, axes);
 }
 
+/* The recurrent operator's layer has merged its directions, if this is what alone reads them. */
+cornu_status onnx_import_merged_directions(onnx_import *im)
+{
+    if (im->x.order != ORDER_SEQUENCE || im->x.directions != 1)
+        return onnx_import_fail(im,
+                                "found no steps of a recurrent operator's two directions, which "
+                                "nothing else reads; expected them");
+    if (onnx_int(onnx_node_at(im), "keepdims", 1) != 0)
+        return onnx_import_fail(im, "keepdims: found 1; expected 0");
+    return onnx_squeeze_sequence(im);
+}
+
 cornu_status onnx_import_unsqueeze(onnx_import *im)
 {
-    int axis;
+    int axis = 0;
     TRY(read_axis(im, im->x.shape.rank + 2, &axis));
     if (axis != 0 || im->x.order != ORDER_PLAIN || im->x.shape.rank != 1)
         return onnx_import_fail(im,
