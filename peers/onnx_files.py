@@ -29,8 +29,7 @@ DIVISORS = "{Activation: {activation: tanh, name: a}}, {Activation: {activation:
 # goes backwards, in the input's order, which only a Bidirectional has whose directions are concatenated, added or multiplied.
 NOT_READ = ("Transpose 3,4,2 ", "Permute 3,4,2 {dims: [3, 1, 2]}", "Softmax 2,3,5 {axis: 1}", "LogSoftmax 2,3,5 {axis",
             "Sparsemax ", "Activation 3,3,5 {activation: sparsemax", "Activation 4 {activation: sparsemax",
-            "Bidirectional 3,2 {Bidirectional: ", "not read: ",
-            "Resizing 3,7,2 {height: 5, width: 4, pad_to_aspect_ratio: true, fill_value: 0.5}")
+            "Bidirectional 3,2 {Bidirectional: ", "not read: ")
 rng = np.random.default_rng(1)
 worst: dict[str, float] = {}
 

@@ -56,7 +56,7 @@ static cornu_model *round_trip(const cornu_model *m)
 }
 
 /* Parts of tensors, other orders of axes, products of more than matrices, Dot's of vectors of
-   length 1, sparsemax, a border that is not 0, and two directions that stay apart, or with states,
+   length 1, sparsemax, and two directions that stay apart, or with states,
    are written, and not read. */
 static bool is_written_alone(const layer_kind *kind, const char *sample)
 {

@@ -520,34 +520,45 @@ static padding read_padding(const onnx_import *im)
     return p;
 }
 
-static bool pads_zeros(const onnx_import *im)
+/* Is it one number that is put around an image? */
+static bool pads_number(const onnx_import *im, double *value)
 {
     const Onnx__NodeProto *n = node(im);
     const Onnx__AttributeProto *mode = onnx_attribute(n, "mode");
     const char *given = onnx_input_name(n, 2);
-    double value = im->opset < 11 ? onnx_real(n, "value", 0) : 0;
+    *value = im->opset < 11 ? onnx_real(n, "value", 0) : 0;
     return (!mode || onnx_text_is(mode, "constant")) &&
-           (!*given || onnx_is_number(im, given, &value)) && value == 0;
+           (!*given || onnx_is_number(im, given, value)) && isfinite(*value);
 }
 
 static cornu_status import_pad(onnx_import *im)
 {
     const int height = im->x.order == ORDER_FIRST ? 2 : 1;
     window2d w = {.groups = 1};
+    double value;
     padding p = read_padding(im);
-    bool fits = p.fits && im->x.shape.rank == IMAGE_RANK - 1 && pads_zeros(im);
+    bool fits = pads_number(im, &value) && p.fits && im->x.shape.rank == IMAGE_RANK - 1;
     for (int i = 0; i < 2 * IMAGE_RANK && fits; i++) {
         int axis = i % IMAGE_RANK;
         bool of_image = axis == height || axis == height + 1;
         fits = p.pad[i] >= 0 && p.pad[i] <= SIZE_MOST && (of_image || p.pad[i] == 0);
     }
     if (!fits)
-        return onnx_import_fail(im, "found another padding; expected zeros around an image");
+        return onnx_import_fail(im,
+                                "found another padding; expected zeros around an image, or another "
+                                "number");
     for (int i = 0; i < 2; i++) {
         w.before[i] = p.pad[height + i];
         w.after[i] = p.pad[IMAGE_RANK + height + i];
     }
-    TRY(onnx_add_padding(im, &w, false));
+    if (value == 0)
+        TRY(onnx_add_padding(im, &w, false));
+    else
+        TRY(onnx_add_layer(im, "Pad",
+                           "{pad_width: [[0, 0], [%lld, %lld], [%lld, %lld], [0, 0]], "
+                           "constant_values: %.9g}",
+                           (long long)w.before[0], (long long)w.after[0], (long long)w.before[1],
+                           (long long)w.after[1], value));
     return onnx_done(im);
 }
 
