@@ -109,9 +109,9 @@ struct network {
     char input[NETWORK_NAME_SIZE], output[NETWORK_NAME_SIZE]; /* layers */
 };
 
-/* Let the names that follow begin so: printf's arguments; "": with nothing. */
 /* A name of printf's arguments, which lasts for the next NETWORK_NAMES calls. */
 const char *net_name(network *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Let the names that follow begin so: printf's arguments; "": with nothing. */
 void net_prefix(network *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A number of filters as a multiple of 8 that is at most a tenth less. */
 int64_t net_divisible(double filters);
@@ -146,8 +146,6 @@ tensor net_separable_conv2d(network *n, tensor x, conv_options o);
 tensor net_batch_norm(network *n, tensor x, const char *name);
 /* The layer Activation. */
 tensor net_activate(network *n, tensor x, const char *function, const char *name);
-/* The same of the option classifier_activation. */
-tensor net_classifier_activation(network *n, tensor x, const char *name);
 /* The same of the option classifier_activation. */
 tensor net_classifier_activation(network *n, tensor x, const char *name);
 /* The layer ReLU; `most` 0: without a largest value. */
