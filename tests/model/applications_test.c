@@ -2,8 +2,9 @@
 #include "make_model.h"
 #include <cornu/tables.h>
 
-/* As Keras 3.15's functions give them, with their usual arguments. MobileNetV3's operations (x + 3,
-   times 1/6) count as layers. */
+/* As Keras 3.15's functions give them, with their usual arguments. Those that Keras has not: as
+   published for PyTorch, with moving statistics. MobileNetV3's operations (x + 3, times 1/6) count
+   as layers. */
 static const struct {
     const char *name;
     int64_t parameters;
@@ -30,6 +31,11 @@ static const struct {
     {"efficientnet-v2-b3", 14467622, 412},
     {"efficientnet-v2-s", 21612360, 516},
     {"xception", 22910480, 134},
+    {"resnet-18", 11699112, 74},
+    {"resnet-34", 21814696, 130},
+    {"resnet-20", 274042, 75},
+    {"resnet-56", 860026, 201},
+    {"efficientnet-lite0", 4694024, 159},
 };
 enum { COUNT = sizeof published / sizeof *published };
 
@@ -132,6 +138,7 @@ static void bad_options_are_refused_by_name(void **state)
     refuses("{mobilenet: {weights: imagenet, depth_multiplier: 2}}", "depth_multiplier|2|1");
     refuses("{mobilenet-v3-small: {weights: imagenet, minimalistic: true, alpha: 0.75}}",
             "alpha: found 0.75|minimalistic");
+    refuses("{resnet-18: {weights: imagenet}}", "weights|expected null");
     refuses("mobilenet-v9", "mobilenet-v9|mobilenet-v2");
 }
 

@@ -177,6 +177,9 @@ cornu_status application_config(const char *name, const doc *at, const doc *opti
     check_imagenet(&n);
     if (n.status == CORNU_OK)
         a->describe(&n);
+    if (n.o.weights == WEIGHTS_IMAGENET && !a->weights && !*n.weights)
+        net_refuse(&n, "weights",
+                   "found \"imagenet\"; expected null, as Keras has no such weights");
     if (n.status == CORNU_OK)
         return finish(&n, more, out);
     json_decref(n.layers);

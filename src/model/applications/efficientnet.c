@@ -1,10 +1,11 @@
 /* EfficientNet (Tan and Le, 2019) and its version 2 (2021): keras.applications.efficientnet and
-   efficientnet_v2. */
+   efficientnet_v2. EfficientNet-Lite, for small machines, has no function in Keras. */
 #include "model/applications/network.h"
 #include <math.h>
 
 typedef struct efficientnet {
     double width, depth, dropout;
+    bool lite; /* relu6 in silu's place, no excitation, ends of one width */
 } efficientnet;
 
 /* Of VarianceScaling, as their authors draw them. */
@@ -30,6 +31,12 @@ static tensor norm_silu(network *n, tensor x, const char *norm, const char *name
     return net_activate(n, net_batch_norm(n, x, norm), "silu", name);
 }
 
+static tensor norm_activate(network *n, tensor x, const char *norm, const char *name)
+{
+    const efficientnet *v = n->of->variant;
+    return v->lite ? net_relu(n, net_batch_norm(n, x, norm), 6, name) : norm_silu(n, x, norm, name);
+}
+
 /* Each channel times a number of 0 to 1 that follows from the means of all. */
 static tensor squeeze_excite(network *n, tensor x, int64_t in)
 {
@@ -42,17 +49,19 @@ static tensor squeeze_excite(network *n, tensor x, int64_t in)
 
 static tensor block(network *n, tensor x, int stage, int64_t filters, int64_t strides, double drop)
 {
+    const efficientnet *v = n->of->variant;
     const tensor in = x;
     const int64_t kernel = stages[stage].kernel, times = stages[stage].times;
     if (times > 1) {
         x = CONV(n, x, "expand_conv", times * x.channels, 1);
-        x = norm_silu(n, x, "expand_bn", "expand_activation");
+        x = norm_activate(n, x, "expand_bn", "expand_activation");
     }
     if (strides > 1)
         x = net_pad_for_strides(n, x, kernel, "dwconv_pad");
     x = DEPTHWISE(n, x, "dwconv", 1, kernel, .strides = strides, .valid = strides > 1);
-    x = norm_silu(n, x, "bn", "activation");
-    x = squeeze_excite(n, x, in.channels);
+    x = norm_activate(n, x, "bn", "activation");
+    if (!v->lite)
+        x = squeeze_excite(n, x, in.channels);
     x = net_batch_norm(n, CONV(n, x, "project_conv", filters, 1), "project_bn");
     if (strides > 1 || in.channels != filters)
         return x;
@@ -63,7 +72,8 @@ static tensor block(network *n, tensor x, int stage, int64_t filters, int64_t st
 
 static int repeats(const efficientnet *v, int stage)
 {
-    return (int)ceil(v->depth * stages[stage].repeats);
+    const bool is_end = stage == 0 || stage == STAGES - 1;
+    return v->lite && is_end ? stages[stage].repeats : (int)ceil(v->depth * stages[stage].repeats);
 }
 
 static tensor features(network *n, tensor x)
@@ -84,6 +94,9 @@ static tensor features(network *n, tensor x)
 
 static tensor pixels(network *n, tensor x)
 {
+    const efficientnet *v = n->of->variant;
+    if (v->lite)
+        return net_rescaling(n, x, "0.0078125", "-0.9921875", NULL);
     x = net_rescaling(n, x, "0.00392156862745098", NULL, NULL);
     x = net_normalization(n, x, NULL, NULL, NULL);
     if (n->o.weights == WEIGHTS_IMAGENET) /* their statistics lack a square root */
@@ -100,10 +113,11 @@ static void describe(network *n)
     n->norm.momentum = 0.99;
     n->norm.epsilon = 1e-3;
     tensor x = net_pad_for_strides(n, pixels(n, net_input(n)), 3, "stem_conv_pad");
-    x = CONV(n, x, "stem_conv", net_divisible(32 * v->width), 3, .strides = 2, .valid = true);
-    x = features(n, norm_silu(n, x, "stem_bn", "stem_activation"));
-    x = CONV(n, x, "top_conv", net_divisible(1280 * v->width), 1);
-    x = norm_silu(n, x, "top_bn", "top_activation");
+    x = CONV(n, x, "stem_conv", v->lite ? 32 : net_divisible(32 * v->width), 3, .strides = 2,
+             .valid = true);
+    x = features(n, norm_activate(n, x, "stem_bn", "stem_activation"));
+    x = CONV(n, x, "top_conv", v->lite ? 1280 : net_divisible(1280 * v->width), 1);
+    x = norm_activate(n, x, "top_bn", "top_activation");
     if (!n->o.include_top) {
         net_output(n, net_pool_features(n, x, "avg_pool", "max_pool"));
         return;
@@ -265,8 +279,19 @@ static const config_field fields_v2[] = {
         .weights = "efficientnetb" #number, .no_top = "_notop", .size = (side), .minimum = 32,    \
         .fields = application_fields, .describe = describe, .variant = &(const efficientnet)      \
         {                                                                                         \
-            __VA_ARGS__                                                                           \
+            __VA_ARGS__, .lite = false                                                            \
         }                                                                                         \
+    }
+
+#define LITE(number, side, ...)                                                             \
+    {                                                                                       \
+        .name = "efficientnet-lite" #number, .keras = "EfficientNetLite" #number,           \
+        .model_name = "efficientnet-lite" #number, .preprocessing = "none", .size = (side), \
+        .minimum = 32, .fields = application_fields, .describe = describe,                  \
+        .variant = &(const efficientnet)                                                    \
+        {                                                                                   \
+            __VA_ARGS__, .lite = true                                                       \
+        }                                                                                   \
     }
 
 const application applications_efficientnet[] = {
@@ -283,5 +308,10 @@ const application applications_efficientnet[] = {
     V2("b2", "B2", "b2", 260, 1.1, 1.2, stages_b),
     V2("b3", "B3", "b3", 300, 1.2, 1.4, stages_b),
     V2("s", "S", "s", 384, 1, 1, stages_s),
+    LITE(0, 224, 1, 1, 0.2),
+    LITE(1, 240, 1, 1.1, 0.2),
+    LITE(2, 260, 1.1, 1.2, 0.3),
+    LITE(3, 280, 1.2, 1.4, 0.3),
+    LITE(4, 300, 1.4, 1.8, 0.3),
     {.name = NULL},
 };
