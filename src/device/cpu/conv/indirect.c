@@ -480,6 +480,7 @@ static void run_panel(const indirect_run *r, const output_block *b, int64_t pane
     const float *packed = r->packed + panel * s->window * tap_floats;
     indirect_product p = {.from_stride = s->rows_most,
                           .outside = s->zeros,
+                          .ahead = s->window == 1 ? 8 * s->step[1] * s->from_channels : 0,
                           .rows = b->count,
                           .tap_stride = tap_floats,
                           .width = panel_width(s, number),
@@ -627,8 +628,11 @@ static void add_block(const indirect_run *r, const piece *c, const weights_block
                            .at = copies_x(s) ? 0 : c->group * s->depth + c->k,
                            .rows = b->count,
                            .depth = c->depth,
+                           .from_stride = copies_x(s) ? 0 : s->step[1] * s->from_channels,
+                           .dy_ahead = copies_dy(s) ? 0 : POSITIONS * s->to_channels,
                            .dw_stride = s->to_channels,
                            .add = b->add};
+    g.from_ahead = POSITIONS * g.from_stride;
     for (int64_t tap = c->tap; tap < c->tap + c->taps; tap++) {
         find_rows(r, all, &all->at[tap], first, b->count, b->rows);
         if (copies_x(s))
@@ -648,13 +652,14 @@ static void add_block(const indirect_run *r, const piece *c, const weights_block
     }
 }
 
-/* Task number piece * position_groups + group of positions. */
+/* Task number group of positions * pieces + piece: the pieces of a group read the same pixels. */
 static void weights_task(void *context, int64_t task, int worker)
 {
     const indirect_run *r = context;
     const indirect_state *s = r->s;
-    const piece c = piece_of(s, task / s->position_groups);
-    const int64_t group = task % s->position_groups, channels = c.group * s->columns;
+    const int64_t pieces = piece_count(s), group = task / pieces;
+    const piece c = piece_of(s, task % pieces);
+    const int64_t channels = c.group * s->columns;
     float *sums = r->packed + group * s->sums_floats,
           *memory = r->workers + worker * s->worker_floats;
     float *dw = s->position_groups > 1 ? sums : r->to;

@@ -8,6 +8,8 @@
    vector for each column and one input fit into the registers; addresses of eight rows fit into
    the general ones. */
 enum { HEIGHTS = 4, ROWS_MOST = 12 };
+/* Floats of a cache line. Narrower vectors leave the hardware the time to be ahead by itself. */
+enum { LINE = 16, PREFETCHES = VEC_FLOATS == LINE };
 #if VEC_COUNT == 32
 enum { VECS_MOST = 4 };
 #define PRODUCT_WIDTHS(X) X(1, 8, 4, 2, 1) X(2, 8, 4, 2, 1) X(3, 8, 4, 2, 1) X(4, 6, 3, 2, 1)
@@ -70,6 +72,20 @@ VEC_INLINE void store_row(const indirect_product *p, float *to, int vecs, bool p
     }
 }
 
+/* A line of each of the rows that the next tile reads, and of those that this one will write. */
+VEC_INLINE void prefetch_tile(const indirect_product *p, const float *const *a, int64_t row,
+                              int rows, int vecs, int64_t begin)
+{
+    UNROLL(12)
+    for (int r = 0; r < rows; r++)
+        __builtin_prefetch(a[r] + begin + p->ahead);
+    if (begin >= vecs * LINE)
+        return;
+    UNROLL(12)
+    for (int r = 0; r < rows; r++)
+        __builtin_prefetch(p->to[row + r] + p->to_at + begin, 1);
+}
+
 VEC_INLINE void product_tile(const indirect_product *p, int64_t row, int rows, int vecs)
 {
     vec sum[ROWS_MOST][VECS_MOST];
@@ -85,12 +101,18 @@ VEC_INLINE void product_tile(const indirect_product *p, int64_t row, int rows, i
         }
         if (!inside)
             continue;
-        for (int64_t k = 0; k < p->depth; k++, panel += vecs * VEC_FLOATS) {
-            vec right[VECS_MOST];
-            load_row(panel, vecs, right);
-            UNROLL(12)
-            for (int r = 0; r < rows; r++)
-                add_product(vec_all(a[r][k]), right, vecs, sum[r]);
+        const int64_t step = PREFETCHES && p->ahead ? LINE : p->depth;
+        for (int64_t begin = 0; begin < p->depth; begin += step) {
+            const int64_t end = begin + step < p->depth ? begin + step : p->depth;
+            if (step == LINE)
+                prefetch_tile(p, a, row, rows, vecs, begin);
+            for (int64_t k = begin; k < end; k++, panel += vecs * VEC_FLOATS) {
+                vec right[VECS_MOST];
+                load_row(panel, vecs, right);
+                UNROLL(12)
+                for (int r = 0; r < rows; r++)
+                    add_product(vec_all(a[r][k]), right, vecs, sum[r]);
+            }
         }
     }
     if (p->add || p->bias || p->relu) {
@@ -104,12 +126,26 @@ VEC_INLINE void product_tile(const indirect_product *p, int64_t row, int rows, i
     }
 }
 
+/* What tile number `tile` prefetches of the next block: a line of each row, first of dy, then of
+   the other rows, and their distance. */
+static const float *gradient_ahead(const indirect_gradient *g, int64_t tile, int64_t *stride)
+{
+    const int64_t lines = (g->width + LINE - 1) / LINE;
+    *stride = tile < lines ? g->dy_stride : g->from_stride;
+    if (tile < lines)
+        return g->dy + g->dy_ahead + tile * LINE;
+    return g->from[0] + g->at + g->from_ahead + (tile - lines) * LINE;
+}
+
 VEC_INLINE void gradient_tile(const indirect_gradient *g, int64_t k, int rows, int vecs)
 {
     vec sum[ROWS_MOST][VECS_MOST];
     clear(sum, rows, vecs);
-    const float *dy = g->dy;
-    for (int64_t i = 0; i < g->rows; i++, dy += g->dy_stride) {
+    int64_t stride;
+    const float *dy = g->dy, *ahead = gradient_ahead(g, k / rows, &stride);
+    for (int64_t i = 0; i < g->rows; i++, dy += g->dy_stride, ahead += stride) {
+        if (PREFETCHES)
+            VEC_PREFETCH(ahead);
         const float *a = g->from[i] + g->at + k;
         vec right[VECS_MOST];
         load_row(dy, vecs, right);

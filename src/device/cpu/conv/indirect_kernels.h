@@ -10,6 +10,7 @@
 typedef struct indirect_product {
     const float *const *from; /* [taps][from_stride]: the address of each row for each tap */
     int64_t from_stride, at;
+    int64_t ahead; /* floats from a row to one of the next tile, which is prefetched; 0: none is */
     const float *outside; /* the address of a row of zeros */
     const int32_t *tap;   /* [taps]: which of the panel's */
     int64_t taps, depth, rows;
@@ -27,6 +28,9 @@ typedef struct indirect_product {
 typedef struct indirect_gradient {
     const float *const *from; /* [rows] */
     int64_t at, rows, depth;
+    /* What is prefetched: floats from one row of `from` to the next, if they follow one another,
+       and from a row to that of the next block. */
+    int64_t from_stride, from_ahead, dy_ahead;
     const float *dy; /* [rows][dy_stride], of which `width` can be read */
     int64_t dy_stride, width;
     float *dw; /* [depth][dw_stride] */
