@@ -13,10 +13,12 @@ CPU_ISA_TABLE(depthwise_kernels, cpu_depthwise);
 
 /* A task with this many multiply-adds takes about 20 microseconds. */
 enum { TASK_WORK = 1 << 18 };
+/* Outputs at the left and right edge: a tile of the kernel's goes down these rows. */
+enum { ROWS_LEAST = 8 };
 /* Images of so few outputs are all edges: tiles of their outputs go over samples, of which a task
    then has some. */
 enum { SMALL = 16, SMALL_SAMPLES = 8 };
-/* Partial sums of weights' gradients: enough for many threads, and little to add. */
+/* Of samples, or partial sums of weights' gradients: enough for many threads, and little to add. */
 enum { BLOCKS_MOST = 16 };
 /* Inputs of one sample that gradients read once for each vector of channels: they stay in the
    second-level cache. */
@@ -132,6 +134,8 @@ static void divide(depthwise_state *s, bool weights)
     int64_t row_tasks = weights ? BLOCKS_MOST / s->batch : s->to[0];
     if (s->task_samples == 1 && row_tasks > 1)
         s->task_rows = cpu_most(cpu_divide_up(s->to[0], row_tasks), cpu_divide_up(TASK_WORK, row));
+    if (!weights && s->batch >= BLOCKS_MOST)
+        s->task_rows = cpu_most(s->task_rows, ROWS_LEAST);
     s->task_rows = cpu_least(s->task_rows, s->to[0]);
     s->row_tasks = cpu_divide_up(s->to[0], s->task_rows);
     s->tasks = cpu_divide_up(s->batch, s->task_samples) * s->row_tasks;

@@ -6,7 +6,7 @@
 
 /* A weight is loaded once for a tile of outputs. Eight accumulators are more than a multiply-add's
    latency needs, and leave room for operands in 16 registers. */
-enum { TILE = 8 };
+enum { TILE = 8, WIDE = 4 };
 
 /* Floats of a cache line, of which one vector's prefetch is enough. */
 enum { LINE = 16 };
@@ -45,11 +45,36 @@ VEC_INLINE void sums_tile(const depthwise_run *r, const float *w, const float *b
         vec_store_count(out + i * r->out_step[2] + c, sum[i], count);
 }
 
+/* One output: the accumulators are those of some vectors of channels. */
+VEC_INLINE void sums_one(const depthwise_run *r, const float *w, const float *b, const float *in,
+                         float *out, int64_t c)
+{
+    vec sum[WIDE];
+    UNROLL(4)
+    for (int v = 0; v < WIDE; v++) {
+        const int64_t at = c + v * VEC_FLOATS;
+        sum[v] = b ? vec_load(b + at) : vec_all(0);
+        if (at % LINE == 0)
+            prefetch_tile(r, in + at, out + at, 1);
+    }
+    for (int t = 0; t < r->tap_count; t++) {
+        const float *x = in + r->taps[t].at + c, *weights = w + r->taps[t].weights + c;
+        UNROLL(4)
+        for (int v = 0; v < WIDE; v++)
+            sum[v] += vec_load(x + v * VEC_FLOATS) * vec_load(weights + v * VEC_FLOATS);
+    }
+    UNROLL(4)
+    for (int v = 0; v < WIDE; v++)
+        vec_store(out + c + v * VEC_FLOATS, sum[v]);
+}
+
 VEC_INLINE void sums_channels(const depthwise_run *r, const float *w, const float *b,
                               const float *in, float *out, int tile)
 {
-    int64_t rest = r->channels % VEC_FLOATS, whole = r->channels - rest;
-    for (int64_t c = 0; c < whole; c += VEC_FLOATS)
+    int64_t rest = r->channels % VEC_FLOATS, whole = r->channels - rest, c = 0;
+    for (; tile == 1 && c + WIDE * VEC_FLOATS <= whole; c += WIDE * VEC_FLOATS)
+        sums_one(r, w, b, in, out, c);
+    for (; c < whole; c += VEC_FLOATS)
         sums_tile(r, w, b, in, out, tile, c, VEC_FLOATS);
     if (rest)
         sums_tile(r, w, b, in, out, tile, whole, rest);
