@@ -5,12 +5,13 @@
 /* ---- batch normalization ----------------------------------------------------------------- */
 
 /* Batch normalization's loops over rows, which GCC vectorizes; sums in doubles. A strip of channels
-   goes through all rows of the block, so that its sums and factors stay in registers. */
+   goes through some rows of the block, so that its sums and factors stay in registers. */
 
 enum { STRIP_MOST = 2 * VEC_FLOATS };
 
-/* Rows of more channels than a strip are read with gaps, which the hardware foresees late. */
-enum { ROWS_AHEAD = 24 };
+/* Rows of more channels than a strip are read with gaps, which the hardware foresees late: strips
+   go through few of them before the next strip does, and prefetch. */
+enum { ROWS_TOGETHER = 8, ROWS_AHEAD = 24 };
 
 /* The strip of a later row; `ahead` and `strip` are constant where it is inlined. */
 VEC_INLINE void prefetch_strip(const float *p, const batch_norm_block *b, int strip, bool ahead)
@@ -108,6 +109,41 @@ VEC_INLINE void gradient_strip(const batch_norm_block *b, int64_t at, int strip,
     }
 }
 
+/* Where channels are more than a strip, a row is written at a time: memory, and not the loads of
+   factors, is the limit, and it is read and written in order. */
+VEC_INLINE void normalize_vector(const batch_norm_block *b, int64_t row, int64_t c, int64_t count)
+{
+    const int64_t at = row * b->channels + c;
+    const vec d = vec_load_count(b->x + at, count) - vec_load_count(b->mean + c, count);
+    vec_store_count(b->out + at,
+                    d * vec_load_count(b->scale + c, count) + vec_load_count(b->shift + c, count),
+                    count);
+}
+
+VEC_INLINE void gradient_vector(const batch_norm_block *b, int64_t row, int64_t c, int64_t count)
+{
+    const int64_t at = row * b->channels + c;
+    const vec d = vec_load_count(b->x + at, count) - vec_load_count(b->mean + c, count);
+    const vec dy = vec_load_count(b->dy + at, count);
+    vec_store_count(b->out + at,
+                    dy * vec_load_count(b->scale + c, count) - vec_load_count(b->shift + c, count) -
+                        d * vec_load_count(b->slope + c, count),
+                    count);
+}
+
+#define BY_ROWS(name)                                       \
+    VEC_INLINE void name##_rows(const batch_norm_block *b)  \
+    {                                                       \
+        const int64_t rest = b->channels % VEC_FLOATS;      \
+        const int64_t whole = b->channels - rest;           \
+        for (int64_t row = 0; row < b->rows; row++) {       \
+            for (int64_t c = 0; c < whole; c += VEC_FLOATS) \
+                name##_vector(b, row, c, VEC_FLOATS);       \
+            if (rest)                                       \
+                name##_vector(b, row, whole, rest);         \
+        }                                                   \
+    }
+
 /* add() from add_strip(), and so on. */
 #define BY_STRIPS(name)                                                  \
     VEC_INLINE void name##_strips(const batch_norm_block *b, bool ahead) \
@@ -119,20 +155,44 @@ VEC_INLINE void gradient_strip(const batch_norm_block *b, int64_t at, int strip,
             name##_strip(b, at, VEC_FLOATS, ahead);                      \
         if (at < b->channels)                                            \
             name##_strip(b, at, (int)(b->channels - at), ahead);         \
-    }                                                                    \
-    static void name(const batch_norm_block *block)                      \
-    {                                                                    \
-        const batch_norm_block b = *block;                               \
-        if (b.channels > STRIP_MOST)                                     \
-            name##_strips(&b, true);                                     \
-        else                                                             \
-            name##_strips(&b, false);                                    \
     }
-BY_STRIPS(add)
-BY_STRIPS(add_moments)
-BY_STRIPS(add_gradients)
-BY_STRIPS(normalize)
-BY_STRIPS(gradient)
+#define SUMS(name)                                                         \
+    BY_STRIPS(name)                                                        \
+    static void name##_together(const batch_norm_block *block)             \
+    {                                                                      \
+        batch_norm_block b = *block;                                       \
+        for (int64_t row = 0; row < block->rows; row += ROWS_TOGETHER) {   \
+            const int64_t left = block->rows - row, at = row * b.channels; \
+            b.rows = left < ROWS_TOGETHER ? left : ROWS_TOGETHER;          \
+            b.x = block->x + at;                                           \
+            b.dy = block->dy ? block->dy + at : NULL;                      \
+            name##_strips(&b, true);                                       \
+        }                                                                  \
+    }                                                                      \
+    static void name(const batch_norm_block *block)                        \
+    {                                                                      \
+        const batch_norm_block b = *block;                                 \
+        if (b.channels > STRIP_MOST)                                       \
+            name##_together(block);                                        \
+        else                                                               \
+            name##_strips(&b, false);                                      \
+    }
+#define WRITES(name)                                \
+    BY_STRIPS(name)                                 \
+    BY_ROWS(name)                                   \
+    static void name(const batch_norm_block *block) \
+    {                                               \
+        const batch_norm_block b = *block;          \
+        if (b.channels > STRIP_MOST)                \
+            name##_rows(&b);                        \
+        else                                        \
+            name##_strips(&b, false);               \
+    }
+SUMS(add)
+SUMS(add_moments)
+SUMS(add_gradients)
+WRITES(normalize)
+WRITES(gradient)
 
 const batch_norm_kernels ISA(cpu_batch_norm_kernels) = {
     .add = add,
