@@ -70,8 +70,7 @@ static void max_window(const pool_window_kernels *k, const taps2d *t, const floa
     for (int64_t i = 0; i < channels; i++)
         y[i] = -INFINITY;
     for (int64_t r = 0; r < t->rows; r++)
-        for (int64_t c = 0; c < t->columns; c++)
-            k->max_range(x + t->offset + r * t->row_step + c * t->column_step, y, channels);
+        k->max_taps(x + t->offset + r * t->row_step, t->column_step, t->columns, y, channels);
 }
 
 /* Are all windows 2x2, without gaps, and are this row's top and bottom inside? *windows is the
@@ -126,9 +125,8 @@ static void average_rows(void *context, int64_t task, int worker)
         for (int64_t column = 0; column < s->out_w; column++, y += s->channels) {
             taps2d t = taps_of(s, row, column);
             for (int64_t r = 0; r < t.rows; r++)
-                for (int64_t c = 0; c < t.columns; c++)
-                    s->kernels->add_range(x + t.offset + r * t.row_step + c * t.column_step, y,
-                                          s->channels);
+                s->kernels->add_taps(x + t.offset + r * t.row_step, t.column_step, t.columns, y,
+                                     s->channels);
             if (t.rows * t.columns > 0)
                 s->kernels->scale_range(y, 1.0f / (float)(t.rows * t.columns), s->channels);
         }

@@ -121,11 +121,52 @@ static inline float larger(float a, float b)
     return a > b ? a : b;
 }
 
-static void max_range(const float *restrict x, float *restrict y, int64_t count)
+/* name(): of some taps' rows at once, so that a vector of y is loaded and stored once for them. */
+#define BY_TAPS(name)                                                                           \
+    VEC_INLINE void name##_all(const float *x, int64_t step, int taps, float *y, int64_t count) \
+    {                                                                                           \
+        const int64_t rest = count % VEC_FLOATS, whole = count - rest;                          \
+        for (int64_t i = 0; i < whole; i += VEC_FLOATS)                                         \
+            name##_vector(x + i, step, taps, y + i, VEC_FLOATS);                                \
+        if (rest)                                                                               \
+            name##_vector(x + whole, step, taps, y + whole, rest);                              \
+    }                                                                                           \
+    static void name(const float *x, int64_t step, int64_t taps, float *y, int64_t count)       \
+    {                                                                                           \
+        for (; taps >= 4; taps -= 4, x += 4 * step)                                             \
+            name##_all(x, step, 4, y, count);                                                   \
+        if (taps == 3)                                                                          \
+            name##_all(x, step, 3, y, count);                                                   \
+        else if (taps == 2)                                                                     \
+            name##_all(x, step, 2, y, count);                                                   \
+        else if (taps == 1)                                                                     \
+            name##_all(x, step, 1, y, count);                                                   \
+    }
+
+VEC_INLINE void max_taps_vector(const float *x, int64_t step, int taps, float *y, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
-        y[i] = isunordered(x[i], y[i]) ? NAN : larger(x[i], y[i]);
+    vec most = vec_load_count(y, count);
+    vec_mask numbers = most == most;
+    UNROLL(4)
+    for (int t = 0; t < taps; t++) {
+        const vec v = vec_load_count(x + t * step, count);
+        numbers &= v == v;
+        most = vec_max(v, most);
+    }
+    vec_store_count(y, vec_select(numbers, most, vec_all(NAN)), count);
 }
+
+VEC_INLINE void add_taps_vector(const float *x, int64_t step, int taps, float *y, int64_t count)
+{
+    vec sum = vec_load_count(y, count);
+    UNROLL(4)
+    for (int t = 0; t < taps; t++)
+        sum += vec_load_count(x + t * step, count);
+    vec_store_count(y, sum, count);
+}
+
+BY_TAPS(max_taps)
+BY_TAPS(add_taps)
 
 static void max_row_2x2(const float *restrict top, const float *restrict bottom, float *restrict y,
                         int64_t windows, int64_t step, int64_t channels)
@@ -136,12 +177,6 @@ static void max_row_2x2(const float *restrict top, const float *restrict bottom,
             float most = larger(larger(a, b), larger(c, d));
             y[i] = isunordered(a, b) | isunordered(c, d) ? NAN : most;
         }
-}
-
-static void add_range(const float *restrict x, float *restrict y, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        y[i] += x[i];
 }
 
 static void add_scaled_range(const float *restrict x, float scale, float *restrict y, int64_t count)
@@ -222,9 +257,9 @@ static void give_row_2x2(const float *restrict top, const float *restrict bottom
 }
 
 const pool_window_kernels ISA(cpu_pool_window_kernels) = {
-    .max_range = max_range,
+    .max_taps = max_taps,
     .max_row_2x2 = max_row_2x2,
-    .add_range = add_range,
+    .add_taps = add_taps,
     .add_scaled_range = add_scaled_range,
     .scale_range = scale_range,
     .give_range = give_range,

@@ -48,14 +48,15 @@ typedef struct pool_kernels {
    two arrays may overlap. */
 
 typedef struct pool_window_kernels {
-    /* y = max(x, y); a NaN gives NaN, so that the error is visible. */
-    void (*max_range)(const float *x, float *y, int64_t count);
+    /* y = max(y, x of each of `taps` taps, `step` floats from one to the next); a NaN gives NaN, so
+       that the error is visible. */
+    void (*max_taps)(const float *x, int64_t step, int64_t taps, float *y, int64_t count);
     /* One output row of the most common case, 2x2 windows inside the image whose left columns are
        `step` floats apart: one pass in place of four. */
     void (*max_row_2x2)(const float *top, const float *bottom, float *y, int64_t windows,
                         int64_t step, int64_t channels);
-    /* y += x */
-    void (*add_range)(const float *x, float *y, int64_t count);
+    /* y += x of each of such taps, one after the other */
+    void (*add_taps)(const float *x, int64_t step, int64_t taps, float *y, int64_t count);
     /* y += x * scale */
     void (*add_scaled_range)(const float *x, float scale, float *y, int64_t count);
     /* y *= scale */
