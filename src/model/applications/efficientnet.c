@@ -124,7 +124,7 @@ static void describe(network *n)
     }
     x = net_global_pool(n, x, false, false, "avg_pool");
     x = net_dropout(n, x, v->dropout, false, "top_dropout");
-    net_output(n, net_predictions(n, x, DENSE_KERNEL));
+    net_output(n, net_predictions(n, x, DENSE_KERNEL, NULL));
 }
 
 /* ---- version 2 ------------------------------------------------------------------------- */
@@ -142,6 +142,7 @@ typedef struct efficientnet_v2 {
     const stage *stages;
 } efficientnet_v2;
 
+#define ZERO_BIAS "{\"class_name\": \"Constant\", \"config\": {\"value\": 0.0}}"
 enum { STAGES_V2 = 6 };
 static const stage stages_b[STAGES_V2] = {
     {3, 1, 32, 16, 1, false, 1}, {3, 2, 16, 32, 4, false, 2}, {3, 2, 32, 48, 4, false, 2},
@@ -245,7 +246,7 @@ static void describe_v2(network *n)
     }
     x = net_global_pool(n, x, false, false, "avg_pool");
     x = net_dropout(n, x, 0.2, false, "top_dropout");
-    net_output(n, net_predictions(n, x, DENSE_KERNEL));
+    net_output(n, net_predictions(n, x, DENSE_KERNEL, ZERO_BIAS));
 }
 
 static const config_field fields_v2[] = {

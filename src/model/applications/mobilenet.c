@@ -150,7 +150,7 @@ static void describe_mobilenet_v2(network *n)
     x = CONV(n, x, "Conv_1", alpha > 1 ? net_divisible(1280 * alpha) : 1280, 1, .valid = true);
     x = norm_relu6(n, x, "Conv_1_bn", "out_relu");
     net_output(n, n->o.include_top
-                      ? net_predictions(n, net_global_pool(n, x, false, false, NULL), NULL)
+                      ? net_predictions(n, net_global_pool(n, x, false, false, NULL), NULL, NULL)
                       : net_pool_features(n, x, NULL, NULL));
 }
 

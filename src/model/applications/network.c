@@ -381,13 +381,14 @@ tensor net_classifier_activation(network *n, tensor x, const char *name)
                       json_pack("{s:o}", "activation", classifier_activation(n)), x, x);
 }
 
-tensor net_predictions(network *n, tensor x, const char *kernel)
+tensor net_predictions(network *n, tensor x, const char *kernel, const char *bias)
 {
     tensor out = x;
     out.channels = n->o.classes;
     json_t *config = json_pack("{s:I, s:o}", "units", (json_int_t)n->o.classes, "activation",
                                classifier_activation(n));
     set_text(config, "kernel_initializer", kernel);
+    set_text(config, "bias_initializer", bias);
     return append_one(n, "Dense", "predictions", config, x, out);
 }
 
@@ -404,7 +405,7 @@ tensor net_classify(network *n, tensor x)
     if (!n->o.include_top)
         return net_pool_features(n, x, "avg_pool", "max_pool");
     x = net_global_pool(n, x, false, false, "avg_pool");
-    return net_predictions(n, x, NULL);
+    return net_predictions(n, x, NULL, NULL);
 }
 
 /* ---- the end ---------------------------------------------------------------------------- */

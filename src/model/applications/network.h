@@ -174,9 +174,9 @@ tensor net_flatten(network *n, tensor x, const char *name);
 /* `whole`: all of a sample or nothing. */
 tensor net_dropout(network *n, tensor x, double rate, bool whole, const char *name);
 tensor net_dense(network *n, tensor x, int64_t units, const char *function, const char *name);
-/* Dense "predictions" of the options classes and classifier_activation; `kernel` is the initializer
-   of its kernel, JSON; NULL: Keras's. */
-tensor net_predictions(network *n, tensor x, const char *kernel);
+/* Dense "predictions" of the options classes and classifier_activation; `kernel` and
+   `bias` are their initializers, JSON; NULL: Keras's. */
+tensor net_predictions(network *n, tensor x, const char *kernel, const char *bias);
 /* A layer of keras.ops: "Add" or "Multiply", of a tensor and a number. */
 tensor net_with_number(network *n, tensor x, const char *operation, double number);
 /* The layer Rescaling by numbers; `offset` NULL: none. JSON. */

@@ -22,7 +22,7 @@ static void describe(network *n)
         x = net_flatten(n, x, "flatten");
         x = net_dense(n, x, 4096, "relu", "fc1");
         x = net_dense(n, x, 4096, "relu", "fc2");
-        x = net_predictions(n, x, NULL);
+        x = net_predictions(n, x, NULL, NULL);
     } else
         x = net_pool_features(n, x, NULL, NULL);
     net_output(n, x);
