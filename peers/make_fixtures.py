@@ -1025,6 +1025,7 @@ def main():
     for name, make in (("layers", make_layers), ("graphs", make_graphs), ("activations", make_activations), ("sequences", make_sequences), ("shared", make_shared), ("preprocessing", make_preprocessing),
                        ("losses", make_losses), ("metrics", make_metrics), ("optimizers", make_optimizers),
                        ("frozen", make_frozen)):
+        keras.backend.clear_session()  # Keras numbers its names: a file's are those of its own cases
         make(options.seed).write(os.path.join(options.output, f"{name}.npz"))
 
 
