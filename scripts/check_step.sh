@@ -189,7 +189,8 @@ step_peers-python() {
         --config-settings=build-dir=build/pip --config-settings=cmake.define.CORNU_CUDA=OFF . &&
         ! "$peers/bin/python" -m cornu devices | grep 'no OpenCL plug-in' &&
         (cd peers && "$peers/bin/python" python_face.py && "$peers/bin/python" python_images.py &&
-            "$peers/bin/python" keras_files.py && "$peers/bin/python" random_graphs.py --graphs 12 --files 4)
+            "$peers/bin/python" keras_files.py && "$peers/bin/python" random_graphs.py --graphs 12 --files 4 &&
+            "$peers/bin/python" applications.py --fast)
 }
 
 step_peers-tensorboard() { "$peers/bin/python" -P peers/tensorboard_files.py --cornu build/check/cornu; }
