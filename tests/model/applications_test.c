@@ -141,6 +141,7 @@ static void bad_options_are_refused_by_name(void **state)
     refuses("{mobilenet-v3-small: {weights: imagenet, minimalistic: true, alpha: 0.75}}",
             "alpha: found 0.75|minimalistic");
     refuses("{resnet-18: {weights: imagenet}}", "weights|expected null");
+    refuses("{resnet-50: {weights: imagenet}}", "weights: found imagenet|expected null|--init");
     refuses("mobilenet-v9", "mobilenet-v9|mobilenet-v2");
 }
 

@@ -177,6 +177,8 @@ cornu_status application_config(const char *name, const doc *at, const doc *opti
     check_imagenet(&n);
     if (n.status == CORNU_OK)
         a->describe(&n);
+    if (!more && n.o.weights != WEIGHTS_NONE) /* a recipe makes no model of a file */
+        net_refuse(&n, "weights", "found imagenet; expected null, and a file with --init");
     if (n.o.weights == WEIGHTS_IMAGENET && !a->weights && !*n.weights)
         net_refuse(&n, "weights",
                    "found \"imagenet\"; expected null, as Keras has no such weights");

@@ -12,7 +12,8 @@ bool application_is(const char *name);
 /* The network's configuration as Keras's to_json() has it (a new reference). `options` (may be
    NULL) are the arguments of Keras's function; `at` is the place that messages name. With
    `more` it has two entries besides: "automatic", a list of the layers that Keras numbers across
-   models, and "weights", the address of ImageNet's, or null. */
+   models, and "weights", the address of ImageNet's, or null; without it, the option weights must be
+   null, as no weights are read. */
 cornu_status application_config(const char *name, const doc *at, const doc *options, bool more,
                                 json_t **out);
 /* A recipe of the network, ready to be trained to tell `classes` classes (0: as many as it was
