@@ -8,6 +8,7 @@
 
 #include "support/made.h"
 #include "support/runs.h"
+#include "support/sanitized.h"
 #include "support/scratch.h"
 #include <cornu/images.h>
 #include <cornu/tables.h>
@@ -126,6 +127,8 @@ static void explain_times_random_changes_without_a_channel(void **state)
 {
     (void)state;
     char *table;
+    if (SANITIZED) /* measuring the machine takes half a minute */
+        skip();
     cornu_model *m = network("[4, 4]", "width_shift_range: 2.0");
     expect_ok(cornu_explain(
         m, &(cornu_explain_options){.size = sizeof(cornu_explain_options), .batch = 2, .run = true},
