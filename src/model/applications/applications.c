@@ -170,9 +170,11 @@ cornu_status application_config(const char *name, const doc *at, const doc *opti
     *out = NULL;
     if (!a)
         return fail_name(at, name);
-    network n = {.of = a, .layers = json_array(), .automatic = json_array()};
+    network n = {.of = a};
     TRY(config_check_keys(a->name, options, a->fields, NULL));
     TRY(config_read(a->name, at, options, a->fields, &n.o));
+    n.layers = json_array();
+    n.automatic = json_array();
     check_shape(&n);
     check_imagenet(&n);
     if (n.status == CORNU_OK)
