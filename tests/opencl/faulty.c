@@ -38,9 +38,8 @@ int faulty_open(void **state)
 }
 
 static const char *const variables[] = {
-    "OPENCL_SHIM_FAIL",       "OPENCL_SHIM_COUNTS",      "OPENCL_SHIM_NO_SOURCE",
-    "OPENCL_SHIM_NO_OPTIONS", "OPENCL_SHIM_SKIP",        "OPENCL_SHIM_MEMORY",
-    "OPENCL_SHIM_LATE",       "OPENCL_SHIM_SAYS_MEMORY", "OPENCL_SHIM_PLATFORM"};
+    "OPENCL_SHIM_FAIL", "OPENCL_SHIM_COUNTS", "OPENCL_SHIM_NO_SOURCE", "OPENCL_SHIM_NO_OPTIONS",
+    "OPENCL_SHIM_SKIP", "OPENCL_SHIM_MEMORY", "OPENCL_SHIM_LATE",      "OPENCL_SHIM_SAYS_MEMORY"};
 
 int faulty_close(void **state)
 {

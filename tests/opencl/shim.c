@@ -24,9 +24,15 @@
 #define WAITS cl_uint count, const cl_event *wait, cl_event *event
 
 STATUS(clGetPlatformIDs, (cl_uint most, cl_platform_id *out, cl_uint *found), (most, out, found))
+STATUS(clGetPlatformInfo,
+       (cl_platform_id of, cl_platform_info what, size_t size, void *value, size_t *needs),
+       (of, what, size, value, needs))
 STATUS(clGetDeviceIDs,
        (cl_platform_id of, cl_device_type type, cl_uint most, cl_device_id *out, cl_uint *found),
        (of, type, most, out, found))
+STATUS(clGetProgramInfo,
+       (cl_program of, cl_program_info what, size_t size, void *value, size_t *needs),
+       (of, what, size, value, needs))
 STATUS(clGetKernelWorkGroupInfo,
        (cl_kernel of, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value,
         size_t *needs),
@@ -60,6 +66,10 @@ OBJECT(cl_context, clCreateContext,
        (properties, count, devices, notify, user, error))
 OBJECT(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error),
        (program, name, error))
+OBJECT(cl_program, clCreateProgramWithBinary,
+       (cl_context context, cl_uint count, const cl_device_id *devices, const size_t *sizes,
+        const unsigned char **binaries, cl_int *states, cl_int *error),
+       (context, count, devices, sizes, binaries, states, error))
 OBJECT(void *, clEnqueueMapBuffer,
        (cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
         size_t size, WAITS, cl_int *error),
@@ -85,61 +95,6 @@ cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context context, cl_device_
     if (queue)
         shim_add_queue(queue);
     return queue;
-}
-
-/* Another platform, whose binaries are the programs' texts: PoCL takes minutes for real ones. */
-static const char *other_platform(void)
-{
-    return getenv("OPENCL_SHIM_PLATFORM");
-}
-
-cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id of, cl_platform_info what, size_t size,
-                                     void *value, size_t *needs)
-{
-    const char *name = other_platform();
-    cl_int failed = shim_enter("clGetPlatformInfo");
-    if (failed != CL_SUCCESS || !name || what != CL_PLATFORM_NAME)
-        return failed != CL_SUCCESS ? failed
-                                    : shim_real()->clGetPlatformInfo(of, what, size, value, needs);
-    if (value && size <= strlen(name))
-        return CL_INVALID_VALUE;
-    if (value)
-        memcpy(value, name, strlen(name) + 1);
-    if (needs)
-        *needs = strlen(name) + 1;
-    return CL_SUCCESS;
-}
-
-cl_int CL_API_CALL clGetProgramInfo(cl_program of, cl_program_info what, size_t size, void *value,
-                                    size_t *needs)
-{
-    size_t text = 0;
-    cl_int failed = shim_enter("clGetProgramInfo");
-    if (failed != CL_SUCCESS || !other_platform())
-        return failed != CL_SUCCESS ? failed
-                                    : shim_real()->clGetProgramInfo(of, what, size, value, needs);
-    failed = shim_real()->clGetProgramInfo(of, CL_PROGRAM_SOURCE, 0, NULL, &text);
-    if (failed != CL_SUCCESS || what == CL_PROGRAM_BINARY_SIZES) {
-        *(size_t *)value = text;
-        return failed;
-    }
-    return shim_real()->clGetProgramInfo(of, CL_PROGRAM_SOURCE, text, *(char **)value, NULL);
-}
-
-cl_program CL_API_CALL clCreateProgramWithBinary(cl_context context, cl_uint count,
-                                                 const cl_device_id *devices, const size_t *sizes,
-                                                 const unsigned char **binaries, cl_int *states,
-                                                 cl_int *error)
-{
-    *error = shim_enter("clCreateProgramWithBinary");
-    if (*error != CL_SUCCESS)
-        return NULL;
-    if (!other_platform())
-        return shim_real()->clCreateProgramWithBinary(context, count, devices, sizes, binaries,
-                                                      states, error);
-    const char *text = (const char *)binaries[0];
-    states[0] = CL_SUCCESS;
-    return shim_real()->clCreateProgramWithSource(context, 1, &text, NULL, error);
 }
 
 cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size,

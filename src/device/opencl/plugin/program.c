@@ -125,23 +125,10 @@ static cornu_status build(const opencl *d, cl_program program, const char *unit,
     return error == CL_SUCCESS ? CORNU_OK : build_failed(d, program, unit, error);
 }
 
-/* PoCL keeps each kernel that it has compiled itself. Asked for a program's binary, it compiles all
-   kernels of the unit once more than it needs, which takes minutes (docs/experiments/opencl.md,
-   O12, O13). */
-static bool driver_keeps(const opencl *d)
-{
-    char name[64] = "";
-    return d->lib->clGetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof name, name, NULL) ==
-               CL_SUCCESS &&
-           strcmp(name, "Portable Computing Language") == 0;
-}
-
 static void keep(const opencl *d, cl_program program, const opencl_cache_key *key)
 {
     size_t bytes = 0;
     unsigned char *binary = NULL;
-    if (driver_keeps(d))
-        return;
     if (d->lib->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) !=
             CL_SUCCESS ||
         bytes == 0 || memory_new(bytes, 1, "compiled kernels", &binary) != CORNU_OK)
