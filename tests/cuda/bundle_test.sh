@@ -13,6 +13,7 @@ else
 fi
 simulated=$(cd "$simulated" && pwd) || exit 1
 folder=$(mktemp -d) failures=0
+minutes=5 # beside other tests
 trap 'rm -rf "$folder"' EXIT
 export CORNU_TEST_MFLOP=1
 
@@ -20,7 +21,7 @@ export CORNU_TEST_MFLOP=1
 try() {
     local name=$1 expected=$2 step=$3 text=$4 found=0 begin=$SECONDS
     shift 4
-    env "LD_LIBRARY_PATH=$simulated" "$@" "$bundle/run" --minutes 1 --only "$step" --out "$folder/out" >"$folder/log" 2>&1 ||
+    env "LD_LIBRARY_PATH=$simulated" "$@" "$bundle/run" --minutes "$minutes" --only "$step" --out "$folder/out" >"$folder/log" 2>&1 ||
         found=$?
     if [ "$found" = "$expected" ] && grep -qE -- "$text" "$folder"/out/part?.txt; then
         echo "passed  $name ($((SECONDS - begin)) s)"
@@ -62,7 +63,9 @@ try "a sanitizer that finds nothing" 0 memcheck "memcheck +1 +0 +0 +0" "PATH=$fo
 try "a sanitizer that finds something" 1 memcheck "Invalid __global__ write" "PATH=$folder/finds.folder:$PATH"
 try "a sanitizer of a program that used no GPU" 1 memcheck "memcheck: mnist-cnn-2: every test was skipped" \
     "PATH=$folder/blind.folder:$PATH"
+minutes=1
 try "a sanitizer that takes too long" 2 racecheck "its limit of 12 s is over" "PATH=$folder/slow.folder:$PATH"
+minutes=5
 tool ncu <<'NCU'
 #!/bin/sh
 while [ "$1" != --log-file ]; do shift; done
