@@ -7,17 +7,12 @@ typedef struct densenet {
 
 enum { GROWTH = 32 };
 
-static tensor norm_relu(network *n, tensor x, const char *norm, const char *name)
-{
-    return net_activate(n, net_batch_norm(n, x, norm), "relu", name);
-}
-
 /* What the block adds stands after what it read. */
 static tensor dense_block(network *n, tensor x)
 {
-    tensor y = norm_relu(n, x, "0_bn", "0_relu");
+    tensor y = net_norm_activate(n, x, "relu", "0_bn", "0_relu");
     y = CONV(n, y, "1_conv", 4 * GROWTH, 1, .valid = true);
-    y = norm_relu(n, y, "1_bn", "1_relu");
+    y = net_norm_activate(n, y, "relu", "1_bn", "1_relu");
     y = CONV(n, y, "2_conv", GROWTH, 3);
     return net_concatenate(n, (tensor[]){x, y}, 2, "concat");
 }
@@ -25,7 +20,7 @@ static tensor dense_block(network *n, tensor x)
 /* Half of the channels, half of the height and width. */
 static tensor transition(network *n, tensor x)
 {
-    x = norm_relu(n, x, "bn", "relu");
+    x = net_norm_activate(n, x, "relu", "bn", "relu");
     x = CONV(n, x, "conv", x.channels / 2, 1, .valid = true);
     return POOL(n, x, "pool", 2, 2, .average = true);
 }
@@ -33,12 +28,10 @@ static tensor transition(network *n, tensor x)
 static void describe(network *n)
 {
     const densenet *v = n->of->variant;
-    n->norm.axis = 3;
-    n->norm.momentum = 0.99;
-    n->norm.epsilon = 1.001e-5;
+    net_set_norm(n, 3, 0.99, 1.001e-5);
     tensor x = net_zero_pad(n, net_input(n), 3, 3, NULL);
     x = CONV(n, x, "conv1_conv", 64, 7, .strides = 2, .valid = true);
-    x = norm_relu(n, x, "conv1_bn", "conv1_relu");
+    x = net_norm_activate(n, x, "relu", "conv1_bn", "conv1_relu");
     x = POOL(n, net_zero_pad(n, x, 1, 1, NULL), "pool1", 3, 2);
     for (int stage = 0; stage < 4; stage++) {
         for (int i = 0; i < v->blocks[stage]; i++) {
@@ -50,8 +43,8 @@ static void describe(network *n)
             x = transition(n, x);
     }
     net_prefix(n, "%s", "");
-    x = norm_relu(n, x, "bn", "relu");
-    net_output(n, net_classify(n, x));
+    x = net_norm_activate(n, x, "relu", "bn", "relu");
+    net_output(n, net_classify(n, x, "avg_pool", "max_pool"));
 }
 
 #define DENSENET(id, title, own, ...)                                                           \

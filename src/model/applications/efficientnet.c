@@ -20,21 +20,16 @@ static const double drop_connect = 0.2;
 static const struct {
     int64_t kernel;
     int repeats;
-    int64_t in, out, times, strides;
-} stages[] = {{3, 1, 32, 16, 1, 1},  {3, 2, 16, 24, 6, 2},  {5, 2, 24, 40, 6, 2},
-              {3, 3, 40, 80, 6, 2},  {5, 3, 80, 112, 6, 1}, {5, 4, 112, 192, 6, 2},
-              {3, 1, 192, 320, 6, 1}};
+    int64_t out, times, strides;
+} stages[] = {{3, 1, 16, 1, 1},  {3, 2, 24, 6, 2},  {5, 2, 40, 6, 2}, {3, 3, 80, 6, 2},
+              {5, 3, 112, 6, 1}, {5, 4, 192, 6, 2}, {3, 1, 320, 6, 1}};
 enum { STAGES = sizeof stages / sizeof *stages };
-
-static tensor norm_silu(network *n, tensor x, const char *norm, const char *name)
-{
-    return net_activate(n, net_batch_norm(n, x, norm), "silu", name);
-}
 
 static tensor norm_activate(network *n, tensor x, const char *norm, const char *name)
 {
     const efficientnet *v = n->of->variant;
-    return v->lite ? net_relu(n, net_batch_norm(n, x, norm), 6, name) : norm_silu(n, x, norm, name);
+    return v->lite ? net_relu(n, net_batch_norm(n, x, norm), 6, name)
+                   : net_norm_activate(n, x, "silu", norm, name);
 }
 
 /* Each channel times a number of 0 to 1 that follows from the means of all. */
@@ -109,9 +104,7 @@ static void describe(network *n)
 {
     const efficientnet *v = n->of->variant;
     n->initializer = CONV_KERNEL;
-    n->norm.axis = 3;
-    n->norm.momentum = 0.99;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, 3, 0.99, 1e-3);
     tensor x = net_pad_for_strides(n, pixels(n, net_input(n)), 3, "stem_conv_pad");
     x = CONV(n, x, "stem_conv", v->lite ? 32 : net_divisible(32 * v->width), 3, .strides = 2,
              .valid = true);
@@ -161,9 +154,9 @@ static tensor excited(network *n, tensor x, const stage *s, int64_t strides)
 {
     const int64_t in = x.channels;
     x = CONV(n, x, "expand_conv", s->times * in, 1);
-    x = norm_silu(n, x, "expand_bn", "expand_activation");
+    x = net_norm_activate(n, x, "silu", "expand_bn", "expand_activation");
     x = DEPTHWISE(n, x, "dwconv2", 1, s->kernel, .strides = strides);
-    x = norm_silu(n, x, "bn", "activation");
+    x = net_norm_activate(n, x, "silu", "bn", "activation");
     return squeeze_excite(n, x, in);
 }
 
@@ -172,7 +165,7 @@ static tensor fused(network *n, tensor x, const stage *s, int64_t strides)
     if (s->times == 1)
         return x;
     x = CONV(n, x, "expand_conv", s->times * x.channels, s->kernel, .strides = strides);
-    return norm_silu(n, x, "expand_bn", "expand_activation");
+    return net_norm_activate(n, x, "silu", "expand_bn", "expand_activation");
 }
 
 static tensor block_v2(network *n, tensor x, const stage *s, int64_t filters, int64_t strides,
@@ -232,14 +225,12 @@ static void describe_v2(network *n)
 {
     const efficientnet_v2 *v = n->of->variant;
     n->initializer = CONV_KERNEL;
-    n->norm.axis = 3;
-    n->norm.momentum = 0.9;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, 3, 0.9, 1e-3);
     tensor x = pixels_v2(n, net_input(n));
     x = CONV(n, x, "stem_conv", widened(v, v->stages[0].in), 3, .strides = 2);
-    x = features_v2(n, norm_silu(n, x, "stem_bn", "stem_activation"));
+    x = features_v2(n, net_norm_activate(n, x, "silu", "stem_bn", "stem_activation"));
     x = CONV(n, x, "top_conv", widened(v, 1280), 1);
-    x = norm_silu(n, x, "top_bn", "top_activation");
+    x = net_norm_activate(n, x, "silu", "top_bn", "top_activation");
     if (!n->o.include_top) {
         net_output(n, net_pool_features(n, x, "avg_pool", "max_pool"));
         return;

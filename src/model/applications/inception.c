@@ -12,7 +12,7 @@ static tensor convolution(network *n, tensor x, unit u)
 {
     x = CONV(n, x, NULL, u.filters, u.height, .kernel_width = u.width, .strides = u.strides,
              .valid = u.valid);
-    return net_activate(n, net_batch_norm(n, x, NULL), "relu", NULL);
+    return net_norm_activate(n, x, "relu", NULL, NULL);
 }
 
 static tensor square(network *n, tensor x, int64_t filters, int64_t side)
@@ -103,9 +103,7 @@ static tensor reduced_8(network *n, tensor x)
 static void describe(network *n)
 {
     static const int64_t filters_7x7[] = {128, 160, 160, 192};
-    n->norm.axis = 3;
-    n->norm.momentum = 0.99;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, 3, 0.99, 1e-3);
     n->norm.unscaled = true;
     tensor x = stem(n, net_input(n));
     for (int i = 0; i < 3; i++)
@@ -116,11 +114,7 @@ static void describe(network *n)
     x = reduced_8(n, x);
     for (int i = 9; i <= 10; i++)
         x = mixed_3x3(n, x, i);
-    if (n->o.include_top)
-        x = net_classify(n, x);
-    else
-        x = net_pool_features(n, x, NULL, NULL);
-    net_output(n, x);
+    net_output(n, net_classify(n, x, NULL, NULL));
 }
 
 const application applications_inception[] = {

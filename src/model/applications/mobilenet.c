@@ -87,9 +87,7 @@ static void describe_mobilenet(network *n)
              : n->o.alpha > 0.3 ? "5_0"
                                 : "2_5",
              rows_of_weights(n));
-    n->norm.axis = -1;
-    n->norm.momentum = 0.99;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, -1, 0.99, 1e-3);
     tensor x = CONV(n, net_input(n), "conv1", narrowed(n, 32), 3, .strides = 2);
     x = norm_relu6(n, x, "conv1_bn", "conv1_relu");
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
@@ -131,9 +129,7 @@ static void describe_mobilenet_v2(network *n)
     name_model(n, "mobilenetv2");
     snprintf(n->weights, sizeof n->weights, "mobilenet_v2/mobilenet_v2" KERAS_KERNELS "_%s_%lld",
              alpha > 0.99 && alpha < 1.01 ? "1.0" : net_name(n, "%g", alpha), rows_of_weights(n));
-    n->norm.axis = -1;
-    n->norm.momentum = 0.999;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, -1, 0.999, 1e-3);
     tensor x = CONV(n, net_input(n), "Conv1", net_divisible(32 * alpha), 3, .strides = 2);
     x = norm_relu6(n, x, "bn_Conv1", "Conv1_relu");
     int block = 0;

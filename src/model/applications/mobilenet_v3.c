@@ -80,9 +80,7 @@ static void describe(network *n)
     snprintf(n->weights, sizeof n->weights, "mobilenet_v3/weights_mobilenet_v3_%s%s_224_%s_float",
              v->size, n->o.minimalistic ? "_minimalistic" : "",
              is_1 ? "1.0" : net_name(n, "%g", alpha));
-    n->norm.axis = -1;
-    n->norm.momentum = 0.999;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, -1, 0.999, 1e-3);
     tensor x = net_input(n);
     if (n->o.include_preprocessing)
         x = net_rescaling(n, x, "0.00784313725490196", "-1.0", NULL);

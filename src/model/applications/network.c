@@ -210,6 +210,13 @@ tensor net_separable_conv2d(network *n, tensor x, conv_options o)
 
 /* ---- elements --------------------------------------------------------------------------- */
 
+void net_set_norm(network *n, int64_t axis, double momentum, double epsilon)
+{
+    n->norm.axis = axis;
+    n->norm.momentum = momentum;
+    n->norm.epsilon = epsilon;
+}
+
 tensor net_batch_norm(network *n, tensor x, const char *name)
 {
     return append_one(n, "BatchNormalization", name,
@@ -222,6 +229,12 @@ tensor net_batch_norm(network *n, tensor x, const char *name)
 tensor net_activate(network *n, tensor x, const char *function, const char *name)
 {
     return append_one(n, "Activation", name, json_pack("{s:s}", "activation", function), x, x);
+}
+
+tensor net_norm_activate(network *n, tensor x, const char *function, const char *norm,
+                         const char *name)
+{
+    return net_activate(n, net_batch_norm(n, x, norm), function, name);
 }
 
 tensor net_relu(network *n, tensor x, double most, const char *name)
@@ -400,10 +413,10 @@ tensor net_pool_features(network *n, tensor x, const char *average, const char *
     return net_global_pool(n, x, is_max, false, is_max ? max : average);
 }
 
-tensor net_classify(network *n, tensor x)
+tensor net_classify(network *n, tensor x, const char *average, const char *max)
 {
     if (!n->o.include_top)
-        return net_pool_features(n, x, "avg_pool", "max_pool");
+        return net_pool_features(n, x, average, max);
     x = net_global_pool(n, x, false, false, "avg_pool");
     return net_predictions(n, x, NULL, NULL);
 }

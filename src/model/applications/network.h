@@ -90,7 +90,7 @@ struct network {
     json_t *layers, *automatic; /* lists */
     cornu_status status;
     const char *initializer; /* of kernels of convolutions: JSON; NULL: Keras's */
-    /* What batch normalizations have in common. */
+    /* net_set_norm, and besides: */
     struct {
         int64_t axis;
         double momentum, epsilon;
@@ -143,9 +143,14 @@ tensor net_conv2d(network *n, tensor x, conv_options o);
 tensor net_depthwise_conv2d(network *n, tensor x, conv_options o);
 tensor net_separable_conv2d(network *n, tensor x, conv_options o);
 
+/* What the batch normalizations that follow have in common. */
+void net_set_norm(network *n, int64_t axis, double momentum, double epsilon);
 tensor net_batch_norm(network *n, tensor x, const char *name);
 /* The layer Activation. */
 tensor net_activate(network *n, tensor x, const char *function, const char *name);
+/* Both; the names are those of the normalization and of the activation. */
+tensor net_norm_activate(network *n, tensor x, const char *function, const char *norm,
+                         const char *name);
 /* The same of the option classifier_activation. */
 tensor net_classifier_activation(network *n, tensor x, const char *name);
 /* The layer ReLU; `most` 0: without a largest value. */
@@ -187,8 +192,9 @@ tensor net_normalization(network *n, tensor x, const char *mean, const char *var
 
 /* The option pooling, of a network without its top: layers of these names. */
 tensor net_pool_features(network *n, tensor x, const char *average, const char *max);
-/* GlobalAveragePooling2D "avg_pool" and predictions; or, without the top, `pooling`. */
-tensor net_classify(network *n, tensor x);
+/* GlobalAveragePooling2D "avg_pool" and predictions; or, without the top, `pooling` by layers of
+   these names. */
+tensor net_classify(network *n, tensor x, const char *average, const char *max);
 
 /* The network ends with this output. */
 void net_output(network *n, tensor x);

@@ -6,11 +6,6 @@ typedef struct resnet {
     int blocks[4]; /* of each stage */
 } resnet;
 
-static tensor norm_relu(network *n, tensor x, const char *norm, const char *name)
-{
-    return net_activate(n, net_batch_norm(n, x, norm), "relu", name);
-}
-
 static tensor bottleneck(network *n, tensor x, int64_t filters, int64_t strides, bool projects)
 {
     tensor shortcut = x;
@@ -20,9 +15,9 @@ static tensor bottleneck(network *n, tensor x, int64_t filters, int64_t strides,
         shortcut = net_batch_norm(n, shortcut, "0_bn");
     }
     x = CONV(n, x, "1_conv", filters, 1, .strides = strides, .bias = true, .valid = true);
-    x = norm_relu(n, x, "1_bn", "1_relu");
+    x = net_norm_activate(n, x, "relu", "1_bn", "1_relu");
     x = CONV(n, x, "2_conv", filters, 3, .bias = true);
-    x = norm_relu(n, x, "2_bn", "2_relu");
+    x = net_norm_activate(n, x, "relu", "2_bn", "2_relu");
     x = CONV(n, x, "3_conv", 4 * filters, 1, .bias = true, .valid = true);
     x = net_batch_norm(n, x, "3_bn");
     return net_activate(n, net_add(n, shortcut, x, "add"), "relu", "out");
@@ -30,9 +25,7 @@ static tensor bottleneck(network *n, tensor x, int64_t filters, int64_t strides,
 
 static void set_norm(network *n)
 {
-    n->norm.axis = 3;
-    n->norm.momentum = 0.99;
-    n->norm.epsilon = 1.001e-5;
+    net_set_norm(n, 3, 0.99, 1.001e-5);
 }
 
 static void describe(network *n)
@@ -41,7 +34,7 @@ static void describe(network *n)
     set_norm(n);
     tensor x = net_zero_pad(n, net_input(n), 3, 3, "conv1_pad");
     x = CONV(n, x, "conv1_conv", 64, 7, .strides = 2, .bias = true, .valid = true);
-    x = norm_relu(n, x, "conv1_bn", "conv1_relu");
+    x = net_norm_activate(n, x, "relu", "conv1_bn", "conv1_relu");
     x = net_zero_pad(n, x, 1, 1, "pool1_pad");
     x = POOL(n, x, "pool1_pool", 3, 2);
     for (int stage = 0; stage < 4; stage++)
@@ -50,21 +43,21 @@ static void describe(network *n)
             x = bottleneck(n, x, 64 << stage, i == 0 && stage > 0 ? 2 : 1, i == 0);
         }
     net_prefix(n, "%s", "");
-    net_output(n, net_classify(n, x));
+    net_output(n, net_classify(n, x, "avg_pool", "max_pool"));
 }
 
 static tensor bottleneck_v2(network *n, tensor x, int64_t filters, int64_t strides, bool projects)
 {
-    tensor y = norm_relu(n, x, "preact_bn", "preact_relu");
+    tensor y = net_norm_activate(n, x, "relu", "preact_bn", "preact_relu");
     if (projects)
         x = CONV(n, y, "0_conv", 4 * filters, 1, .strides = strides, .bias = true, .valid = true);
     else if (strides > 1)
         x = POOL(n, x, NULL, 1, strides);
     y = CONV(n, y, "1_conv", filters, 1, .valid = true);
-    y = norm_relu(n, y, "1_bn", "1_relu");
+    y = net_norm_activate(n, y, "relu", "1_bn", "1_relu");
     y = net_zero_pad(n, y, 1, 1, "2_pad");
     y = CONV(n, y, "2_conv", filters, 3, .strides = strides, .valid = true);
-    y = norm_relu(n, y, "2_bn", "2_relu");
+    y = net_norm_activate(n, y, "relu", "2_bn", "2_relu");
     y = CONV(n, y, "3_conv", 4 * filters, 1, .bias = true, .valid = true);
     return net_add(n, x, y, "out");
 }
@@ -85,8 +78,8 @@ static void describe_v2(network *n)
                               i == 0);
         }
     net_prefix(n, "%s", "");
-    x = norm_relu(n, x, "post_bn", "post_relu");
-    net_output(n, net_classify(n, x));
+    x = net_norm_activate(n, x, "relu", "post_bn", "post_relu");
+    net_output(n, net_classify(n, x, "avg_pool", "max_pool"));
 }
 
 /* ---- those that Keras has not ----------------------------------------------------------- */
@@ -102,7 +95,7 @@ static tensor basic_block(network *n, tensor x, int64_t filters, int64_t strides
     if (strides > 1)
         x = net_zero_pad(n, x, 1, 1, "1_pad");
     x = CONV(n, x, "1_conv", filters, 3, .strides = strides, .valid = strides > 1);
-    x = norm_relu(n, x, "1_bn", "1_relu");
+    x = net_norm_activate(n, x, "relu", "1_bn", "1_relu");
     x = net_batch_norm(n, CONV(n, x, "2_conv", filters, 3), "2_bn");
     return net_activate(n, net_add(n, shortcut, x, "add"), "relu", "out");
 }
@@ -121,9 +114,7 @@ static tensor basic_stages(network *n, tensor x, int64_t filters, int first)
 
 static void set_basic_norm(network *n)
 {
-    n->norm.axis = -1;
-    n->norm.momentum = 0.9;
-    n->norm.epsilon = 1e-5;
+    net_set_norm(n, -1, 0.9, 1e-5);
     n->initializer = "\"he_normal\"";
 }
 
@@ -132,9 +123,9 @@ static void describe_basic(network *n)
     set_basic_norm(n);
     tensor x = net_zero_pad(n, net_input(n), 3, 3, "conv1_pad");
     x = CONV(n, x, "conv1_conv", 64, 7, .strides = 2, .valid = true);
-    x = norm_relu(n, x, "conv1_bn", "conv1_relu");
+    x = net_norm_activate(n, x, "relu", "conv1_bn", "conv1_relu");
     x = POOL(n, net_zero_pad(n, x, 1, 1, "pool1_pad"), "pool1_pool", 3, 2);
-    net_output(n, net_classify(n, basic_stages(n, x, 64, 2)));
+    net_output(n, net_classify(n, basic_stages(n, x, 64, 2), "avg_pool", "max_pool"));
 }
 
 /* For CIFAR's images, as in section 4.2 of the paper, with projections where filters double. */
@@ -142,8 +133,8 @@ static void describe_cifar(network *n)
 {
     set_basic_norm(n);
     tensor x = CONV(n, net_input(n), "conv1_conv", 16, 3);
-    x = norm_relu(n, x, "conv1_bn", "conv1_relu");
-    net_output(n, net_classify(n, basic_stages(n, x, 16, 2)));
+    x = net_norm_activate(n, x, "relu", "conv1_bn", "conv1_relu");
+    net_output(n, net_classify(n, basic_stages(n, x, 16, 2), "avg_pool", "max_pool"));
 }
 
 static const config_field cifar_fields[] = {

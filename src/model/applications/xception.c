@@ -37,9 +37,7 @@ static tensor middle_block(network *n, tensor x)
 
 static void describe(network *n)
 {
-    n->norm.axis = -1;
-    n->norm.momentum = 0.99;
-    n->norm.epsilon = 1e-3;
+    net_set_norm(n, -1, 0.99, 1e-3);
     tensor x = CONV(n, net_input(n), "block1_conv1", 32, 3, .strides = 2, .valid = true);
     x = norm_relu(n, x, "block1_conv1");
     x = CONV(n, x, "block1_conv2", 64, 3, .valid = true);
@@ -58,11 +56,7 @@ static void describe(network *n)
     x = norm_relu(n, SEPARABLE(n, x, "sepconv1", 1536, 3), "sepconv1");
     x = norm_relu(n, SEPARABLE(n, x, "sepconv2", 2048, 3), "sepconv2");
     net_prefix(n, "%s", "");
-    if (n->o.include_top)
-        x = net_classify(n, x);
-    else
-        x = net_pool_features(n, x, NULL, NULL);
-    net_output(n, x);
+    net_output(n, net_classify(n, x, NULL, NULL));
 }
 
 const application applications_xception[] = {
