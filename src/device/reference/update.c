@@ -2,14 +2,8 @@
 #include "device/reference/reference.h"
 #include <stdlib.h>
 
-#define RULE static inline
-typedef float rule_real;
-#define rule_all(a) (a)
-#define rule_product(a, b) ((a) * (b))
-#define rule_quotient(a, b) ((a) / (b))
-#define rule_sqrt(a) sqrtf(a)
-#define rule_pow(a, b) powf(a, b)
-#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#include "device/rules/optimizer_floats.h"
+
 #include "device/rules/averaging.h"
 #include "device/rules/constraint.h"
 #include "device/rules/factored.h"

@@ -5,16 +5,7 @@
 
 #include "device/cpu/cpu.h"
 #include "device/host/host.h"
-#include <math.h>
-
-#define RULE static inline
-typedef float rule_real;
-#define rule_all(a) (a)
-#define rule_product(a, b) ((a) * (b))
-#define rule_quotient(a, b) ((a) / (b))
-#define rule_sqrt(a) sqrtf(a)
-#define rule_pow(a, b) powf(a, b)
-#define rule_select(mask, a, b) ((mask) ? (a) : (b))
+#include "device/rules/optimizer_floats.h"
 #include "device/rules/optimizers.h"
 
 typedef struct weight_passes {
